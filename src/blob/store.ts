@@ -1,0 +1,65 @@
+/**
+ * Where finished content lives. A blob never changes. It is named by its place: the hash of its content and a
+ * random part. The random part makes every put a place of its own, so that the blob which the sweep is just
+ * removing can never be the one that a concurrent upload of the same content has just placed and is about to name
+ * in a row.
+ */
+export interface BlobStore {
+  /**
+   * Returns the place of the blob. The staged file must already be synced; it stays, since until a row names the
+   * blob it is the staged file that counts, and must not be written to as long as the blob is there. The blob is
+   * durable when the promise resolves: only then may a row name it.
+   */
+  put(stagedPath: string, hash: string, size: number): Promise<string>
+  /** Throws BlobMissing when there is no such blob. A reader outlives the removal of its blob. */
+  open(place: string): Promise<BlobReader>
+  /** Removing a blob that is not there is fine. */
+  remove(place: string): Promise<void>
+  /** Every blob of the store, in no particular order. Blobs put or removed meanwhile may be listed or not. */
+  list(): AsyncIterable<StoredBlob>
+}
+
+export interface StoredBlob {
+  readonly place: string
+  readonly size: number
+  /** When it was put, whatever the age of its bytes: the sweep counts its grace time from here. */
+  readonly modifiedMs: number
+}
+
+export interface BlobReader {
+  readonly size: number
+  /**
+   * Reads up to `length` bytes from `position` of the blob into the start of `buffer`. Resolves to the number of
+   * bytes read, which is less than `length` only at the end of the blob.
+   */
+  read(buffer: Buffer, position: number, length: number): Promise<number>
+  /** May be called more than once. */
+  close(): Promise<void>
+}
+
+export class BlobMissing extends Error {
+  constructor(readonly place: string) {
+    super(`There is no blob at ${place}`)
+    this.name = 'BlobMissing'
+  }
+}
+
+const PLACE = /^[0-9a-f]{64}\.[0-9a-f]{16}$/
+const HASH = /^[0-9a-f]{64}$/
+
+/** Throws when the text is no place. Nothing else may become part of a path or of an object's key. */
+export function assertPlace(place: string): void {
+  if (!PLACE.test(place)) throw new Error('Not the place of a blob')
+}
+
+export function isPlace(text: string): boolean {
+  return PLACE.test(text)
+}
+
+/** A place that no blob has had before. */
+export function newPlace(hash: string, random: string): string {
+  if (!HASH.test(hash)) throw new Error('Not the hash of content')
+  const place = `${hash}.${random}`
+  assertPlace(place)
+  return place
+}
