@@ -1,0 +1,42 @@
+import type { Tx } from './db.js'
+
+/** Where content is: in the row itself, or at a place of the content store. */
+export type BlobRow = { hash: string; size: number } & ({ place: string; data: null } | { place: null; data: Buffer })
+
+export function findBlob(tx: Tx, hash: string): Promise<BlobRow | undefined> {
+  return tx.get<BlobRow>('SELECT hash, size, place, data FROM blobs WHERE hash = $1', hash)
+}
+
+export async function blobExists(tx: Tx, hash: string): Promise<boolean> {
+  return (await tx.get('SELECT 1 AS one FROM blobs WHERE hash = $1', hash)) !== undefined
+}
+
+/** False when content of that name is there already: the one that is there stays. */
+export async function insertBlob(tx: Tx, blob: BlobRow, nowMs: number): Promise<boolean> {
+  const inserted = await tx.run(
+    `INSERT INTO blobs (hash, size, place, data, created_ms) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (hash) DO NOTHING`,
+    blob.hash,
+    blob.size,
+    blob.place,
+    blob.data,
+    nowMs,
+  )
+  return inserted > 0
+}
+
+/** Removes the row if no object names it any more, and says what it was. */
+export function deleteUnnamedBlob(
+  tx: Tx,
+  hash: string,
+): Promise<{ size: number; place: string | null } | undefined> {
+  return tx.get<{ size: number; place: string | null }>(
+    `DELETE FROM blobs WHERE hash = $1 AND NOT EXISTS (SELECT 1 FROM objects WHERE content = $1)
+     RETURNING size, place`,
+    hash,
+  )
+}
+
+export async function placeIsNamed(tx: Tx, place: string): Promise<boolean> {
+  return (await tx.get('SELECT 1 AS one FROM blobs WHERE place = $1', place)) !== undefined
+}

@@ -1,0 +1,31 @@
+import type { Tx } from './db.js'
+
+export interface Change {
+  atMs: number
+  actor: string
+  device: string
+  origin: string
+  action: string
+  subject: string
+  before: unknown
+  after: unknown
+}
+
+export async function appendChange(tx: Tx, change: Change): Promise<void> {
+  await tx.run(
+    `INSERT INTO changes (epoch, at_ms, actor, device, origin, action, subject, before, after)
+     VALUES ((SELECT value FROM meta WHERE key = 'epoch'), $1, $2, $3, $4, $5, $6, $7, $8)`,
+    change.atMs,
+    change.actor,
+    change.device,
+    change.origin,
+    change.action,
+    change.subject,
+    JSON.stringify(change.before ?? {}),
+    JSON.stringify(change.after ?? {}),
+  )
+}
+
+export async function ensureEpoch(tx: Tx, epoch: string): Promise<void> {
+  await tx.run(`INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT (key) DO NOTHING`, epoch)
+}

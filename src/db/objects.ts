@@ -1,0 +1,150 @@
+import type { Tx } from './db.js'
+
+export type ObjectKind = 'folder' | 'file' | 'mount'
+
+/** One folder or file as the table has it. */
+export interface ObjectRow {
+  sid: string
+  oid: string
+  parent: string | null
+  name: string
+  kind: ObjectKind
+  rev: number
+  content: string | null
+  size: number | null
+  modified_ms: number | null
+}
+
+const COLUMNS = 'sid, oid, parent, name, kind, rev, content, size, modified_ms'
+
+const SUBTREE = `WITH RECURSIVE subtree (oid) AS (
+  SELECT oid FROM objects WHERE sid = $1 AND oid = $2
+  UNION ALL
+  SELECT o.oid FROM objects o JOIN subtree s ON o.sid = $1 AND o.parent = s.oid
+)`
+
+const ANCESTORS = `WITH RECURSIVE chain (oid, parent, depth) AS (
+  SELECT oid, parent, 0 FROM objects WHERE sid = $1 AND oid = $2
+  UNION ALL
+  SELECT o.oid, o.parent, c.depth + 1 FROM objects o JOIN chain c ON o.sid = $1 AND o.oid = c.parent
+)`
+
+export function findObject(tx: Tx, sid: string, oid: string): Promise<ObjectRow | undefined> {
+  return tx.get<ObjectRow>(`SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND oid = $2`, sid, oid)
+}
+
+export function findChild(tx: Tx, sid: string, parent: string, nameKey: string): Promise<ObjectRow | undefined> {
+  return tx.get<ObjectRow>(
+    `SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND parent = $2 AND name_key = $3`,
+    sid,
+    parent,
+    nameKey,
+  )
+}
+
+/** The children in no particular order. */
+export function listChildren(tx: Tx, sid: string, parent: string): Promise<ObjectRow[]> {
+  return tx.all<ObjectRow>(`SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND parent = $2`, sid, parent)
+}
+
+/** The object itself and everything above it in its store, from the object up to the store's root. */
+export function listAncestors(tx: Tx, sid: string, oid: string): Promise<ObjectRow[]> {
+  return tx.all<ObjectRow>(
+    `${ANCESTORS}
+     SELECT o.sid, o.oid, o.parent, o.name, o.kind, o.rev, o.content, o.size, o.modified_ms
+     FROM chain c JOIN objects o ON o.sid = $1 AND o.oid = c.oid ORDER BY c.depth`,
+    sid,
+    oid,
+  )
+}
+
+/** The ids of the object and of everything above it, for questions of containment. */
+export async function listAncestorIds(tx: Tx, sid: string, oid: string): Promise<string[]> {
+  const rows = await tx.all<{ oid: string }>(`${ANCESTORS} SELECT oid FROM chain ORDER BY depth`, sid, oid)
+  return rows.map((row) => row.oid)
+}
+
+export async function insertObject(
+  tx: Tx,
+  row: { sid: string; oid: string; parent: string | null; name: string; nameKey: string; kind: ObjectKind; nowMs: number },
+): Promise<ObjectRow> {
+  await tx.run(
+    `INSERT INTO objects (sid, oid, parent, name, name_key, kind, created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    row.sid,
+    row.oid,
+    row.parent,
+    row.name,
+    row.nameKey,
+    row.kind,
+    row.nowMs,
+  )
+  const { sid, oid, parent, name, kind } = row
+  return { sid, oid, parent, name, kind, rev: 1, content: null, size: null, modified_ms: null }
+}
+
+export async function placeObject(
+  tx: Tx,
+  object: ObjectRow,
+  place: { parent: string; name: string; nameKey: string },
+): Promise<ObjectRow> {
+  await tx.run(
+    `UPDATE objects SET parent = $3, name = $4, name_key = $5, rev = rev + 1 WHERE sid = $1 AND oid = $2`,
+    object.sid,
+    object.oid,
+    place.parent,
+    place.name,
+    place.nameKey,
+  )
+  return { ...object, parent: place.parent, name: place.name, rev: object.rev + 1 }
+}
+
+export async function setContent(
+  tx: Tx,
+  object: ObjectRow,
+  content: { hash: string; size: number; modifiedMs: number },
+): Promise<ObjectRow> {
+  await tx.run(
+    `UPDATE objects SET content = $3, size = $4, modified_ms = $5, rev = rev + 1 WHERE sid = $1 AND oid = $2`,
+    object.sid,
+    object.oid,
+    content.hash,
+    content.size,
+    content.modifiedMs,
+  )
+  return { ...object, content: content.hash, size: content.size, modified_ms: content.modifiedMs, rev: object.rev + 1 }
+}
+
+/** What goes when the object and everything below it goes: the content names, the bytes, the number of objects. */
+export async function measureSubtree(
+  tx: Tx,
+  sid: string,
+  oid: string,
+): Promise<{ contents: string[]; bytes: number; objects: number }> {
+  const contents = await tx.all<{ content: string }>(
+    `${SUBTREE} SELECT DISTINCT o.content AS content FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid
+     WHERE o.content IS NOT NULL`,
+    sid,
+    oid,
+  )
+  const sums = await tx.get<{ bytes: number; objects: number }>(
+    `${SUBTREE} SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT) AS bytes, COUNT(*) AS objects
+     FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid`,
+    sid,
+    oid,
+  )
+  return { contents: contents.map((row) => row.content), bytes: sums?.bytes ?? 0, objects: sums?.objects ?? 0 }
+}
+
+/** The staged files of the uploads in progress in the object and below it. */
+export async function listStagedInSubtree(tx: Tx, sid: string, oid: string): Promise<string[]> {
+  const rows = await tx.all<{ staged: string }>(
+    `${SUBTREE} SELECT u.staged AS staged FROM subtree s JOIN uploads u ON u.sid = $1 AND u.oid = s.oid`,
+    sid,
+    oid,
+  )
+  return rows.map((row) => row.staged)
+}
+
+export function deleteSubtree(tx: Tx, sid: string, oid: string): Promise<number> {
+  return tx.run(`${SUBTREE} DELETE FROM objects WHERE sid = $1 AND oid IN (SELECT oid FROM subtree)`, sid, oid)
+}

@@ -1,0 +1,88 @@
+import type { Tx } from '../db/db.js'
+import { findHolder } from '../db/tokens.js'
+import type { Exchange } from '../http/exchange.js'
+import { parseQuery } from '../http/query.js'
+import { Failure } from '../model/failures.js'
+import { isHex } from '../model/ids.js'
+import { parseScopes, type ScopeList } from '../model/scopes.js'
+import { hashSecret } from '../model/secrets.js'
+import type { Version } from '../model/version.js'
+import type { Caller } from './caller.js'
+
+const TOKEN_HEX_DIGITS = 64
+const SCOPE_CACHE_ENTRIES = 1000
+
+export interface Authenticator {
+  /** The hash of the token that the request carries, 401 when it carries none or in the wrong way. */
+  tokenOf(exchange: Exchange, queryToken: boolean): string
+  /** The holder of the token at this moment, 401 when there is none. */
+  authenticate(tx: Tx, tokenHash: string, exchange: Exchange, version: Version): Promise<Caller>
+}
+
+export function authenticator(nodeId: string, now: () => number): Authenticator {
+  const scopeLists = new Map<string, ScopeList>()
+
+  function scopeListOf(text: string): ScopeList {
+    const known = scopeLists.get(text)
+    if (known !== undefined) return known
+    if (scopeLists.size >= SCOPE_CACHE_ENTRIES) scopeLists.clear()
+    const list = parseScopes(text)
+    scopeLists.set(text, list)
+    return list
+  }
+
+  return {
+    tokenOf(exchange, queryToken) {
+      const token = presentedToken(exchange, queryToken)
+      if (!isHex(token, TOKEN_HEX_DIGITS)) throw unauthorized('the access token is not valid')
+      return hashSecret(token)
+    },
+
+    async authenticate(tx, tokenHash, exchange, version) {
+      const holder = await findHolder(tx, tokenHash, nodeId)
+      if (holder === undefined || (holder.expires_ms !== null && holder.expires_ms <= now())) {
+        throw unauthorized('the access token is not valid')
+      }
+      const scopes = scopeListOf(holder.scopes)
+      return {
+        userId: holder.user_id,
+        email: holder.email,
+        rootSid: holder.root_sid,
+        quotaBytes: holder.quota,
+        appId: holder.app_id,
+        deviceId: holder.device_id,
+        scopes,
+        isAdmin: holder.is_admin === 1 && scopes.has('organization.admin'),
+        nodeDeselects: holder.deselections === 1,
+        version,
+        origin: exchange.client,
+      }
+    },
+  }
+}
+
+/** The header exactly once, or on a route that a plain link may open the query parameter exactly once. */
+function presentedToken(exchange: Exchange, queryToken: boolean): string {
+  const headers = authorizationLines(exchange.req.rawHeaders)
+  const inQuery = queryToken ? parseQuery(exchange.rawQuery).all('token') : []
+  if (headers.length + inQuery.length === 0) throw unauthorized('the request has no access token')
+  if (headers.length + inQuery.length > 1) throw unauthorized('the request has more than one access token')
+  const [header] = headers
+  if (header === undefined) return inQuery[0] ?? ''
+  const match = /^bearer +([^\s,]+) *$/i.exec(header)
+  if (match?.[1] === undefined) throw unauthorized('the Authorization header is not of the form "Bearer <token>"')
+  return match[1]
+}
+
+function authorizationLines(rawHeaders: readonly string[]): string[] {
+  const lines: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length === 13 && name.toLowerCase() === 'authorization') lines.push(rawHeaders[index + 1] ?? '')
+  }
+  return lines
+}
+
+function unauthorized(message: string): Failure {
+  return new Failure('unauthorized', message)
+}

@@ -1,0 +1,122 @@
+import type { Tx } from '../db/db.js'
+import { findObject, listAncestorIds, type ObjectRow } from '../db/objects.js'
+import { findSandbox } from '../db/sandboxes.js'
+import { findStore, type StoreRow } from '../db/stores.js'
+import { Failure } from '../model/failures.js'
+import { formatId, parseId, ZERO_OID, type ParsedId } from '../model/ids.js'
+import { compareVersions, V1_3 } from '../model/version.js'
+import type { Caller } from './caller.js'
+import type { Horizon } from './grants.js'
+import { type GrantsOf, type Need, type Needs, scopeOf } from './needs.js'
+import { resolveSandbox } from './sandbox.js'
+
+const NOT_FOUND = 'there is no such folder or file'
+
+interface Place {
+  readonly sid: string
+  readonly oid: string
+}
+
+/** The folder and the permissions that a person has in a store. */
+interface StoreAccess {
+  readonly store: StoreRow
+  readonly mayWrite: boolean
+}
+
+/**
+ * Turns the needs of a route into grants, in the order that every route shares: scopes (403), then for each object
+ * existence and visibility (404), reach of the token (403, or 404 for a token that lives in its sandbox), privilege (403).
+ * A write locks its stores first, in one order for everybody.
+ */
+export async function authorize<N extends Needs>(
+  tx: Tx,
+  caller: Caller,
+  needs: N,
+  input: Readonly<Record<string, unknown>>,
+  mode: { canWrite: boolean; nowMs: number },
+): Promise<GrantsOf<N>> {
+  const wanted = Object.entries(needs).filter(([, need]) => input[need.from] !== undefined)
+  for (const [, need] of Object.entries(needs)) checkScope(caller, need)
+  const places = new Map<string, Place>()
+  for (const [name, need] of wanted) {
+    places.set(name, await resolvePlace(tx, caller, input[need.from] as ParsedId, mode))
+  }
+  const writes = wanted.filter(([, need]) => need.right !== 'read').map(([name]) => places.get(name)?.sid ?? '')
+  if (mode.canWrite) for (const sid of [...new Set(writes)].sort()) await tx.lock('stores', sid)
+  const grants: Record<string, unknown> = {}
+  for (const [name, need] of wanted) {
+    const place = places.get(name)
+    if (place === undefined) throw new Error(`no place for ${name}`)
+    grants[name] = await grant(tx, caller, need, place)
+  }
+  return grants as GrantsOf<N>
+}
+
+/** 403 unless the token could reach anything at all with that right. */
+function checkScope(caller: Caller, need: Need): void {
+  const scope = scopeOf(need)
+  if (caller.scopes.any(scope) || hasAppdata(caller)) return
+  throw new Failure('forbidden', `the access token lacks the scope ${scope}`)
+}
+
+/** Version 1.0 has no appdata: the scope grants nothing there. */
+function hasAppdata(caller: Caller): boolean {
+  return caller.scopes.has('files.appdata') && compareVersions(caller.version, V1_3) >= 0
+}
+
+/** The one place where aliases and the short forms of identifiers become an object's place. */
+async function resolvePlace(
+  tx: Tx,
+  caller: Caller,
+  id: ParsedId,
+  mode: { canWrite: boolean; nowMs: number },
+): Promise<Place> {
+  if (!('alias' in id)) return id
+  if (id.alias === 'root') return { sid: caller.rootSid, oid: ZERO_OID }
+  if (compareVersions(caller.version, V1_3) < 0) throw new Failure('notFound', NOT_FOUND)
+  return resolveSandbox(tx, caller, mode.canWrite, mode.nowMs)
+}
+
+async function grant(tx: Tx, caller: Caller, need: Need, place: Place): Promise<unknown> {
+  const access = await accessTo(tx, caller, place.sid)
+  const object = access === undefined ? undefined : await findObject(tx, place.sid, place.oid)
+  if (access === undefined || object === undefined) throw new Failure('notFound', NOT_FOUND)
+  const horizon = await horizonFor(tx, caller, need, object)
+  if (need.right !== 'insert' && !fits(object, need.kind)) throw new Failure('notFound', NOT_FOUND)
+  if (need.right !== 'read' && !access.mayWrite) {
+    throw new Failure('forbidden', 'you may not change anything in this folder')
+  }
+  return { caller, object, store: access.store, horizon }
+}
+
+function fits(object: ObjectRow, kind: 'folder' | 'file' | 'either'): boolean {
+  return kind === 'either' || (kind === 'file') === (object.kind === 'file')
+}
+
+/** What the person may do in a store; undefined when the store does not exist for them. */
+async function accessTo(tx: Tx, caller: Caller, sid: string): Promise<StoreAccess | undefined> {
+  if (sid !== caller.rootSid) return undefined
+  const store = await findStore(tx, sid)
+  return store === undefined ? undefined : { store, mayWrite: true }
+}
+
+const UNLIMITED: Horizon = { tops: [], sandboxed: false }
+
+/** Decides whether the token reaches the object, and how far up it sees. */
+async function horizonFor(tx: Tx, caller: Caller, need: Need, object: ObjectRow): Promise<Horizon> {
+  const scope = scopeOf(need)
+  if (caller.scopes.has(scope)) return UNLIMITED
+  const tops = caller.scopes.qualifiers(scope).flatMap((text) => fullId(text))
+  const sandbox = hasAppdata(caller) ? await findSandbox(tx, caller.userId, caller.appId) : undefined
+  if (sandbox !== undefined) tops.push(formatId(sandbox.sid, sandbox.oid))
+  const sandboxed = !caller.scopes.any('files.read') && !caller.scopes.any('files.write')
+  const chain = await listAncestorIds(tx, object.sid, object.oid)
+  if (chain.some((oid) => tops.includes(formatId(object.sid, oid)))) return { tops, sandboxed }
+  if (sandboxed) throw new Failure('notFound', NOT_FOUND)
+  throw new Failure('forbidden', `the scope ${scope} of the access token does not reach this object`)
+}
+
+function fullId(text: string): string[] {
+  const id = parseId(text)
+  return id === undefined || 'alias' in id ? [] : [formatId(id.sid, id.oid)]
+}

@@ -1,0 +1,151 @@
+import type { Db, Tx } from '../db/db.js'
+import { jsonContentType, parseJson, readBody, startBody } from '../http/body.js'
+import type { Exchange } from '../http/exchange.js'
+import type { ObjectRow } from '../db/objects.js'
+import type { Version } from '../model/version.js'
+import { checkConsistency } from './affinity.js'
+import type { Authenticator } from './authenticate.js'
+import { authorize } from './authorize.js'
+import type { Caller } from './caller.js'
+import type { GrantsOf, Needs } from './needs.js'
+import { checkIfMatch, type MatchedThing } from './preconditions.js'
+import { MustWrite } from './sandbox.js'
+
+/** What a route asks of a request before its handler runs. */
+export interface Rule<Input extends object, N extends Needs> {
+  readonly effect: 'read' | 'write'
+  readonly needs: N
+  /** If-Match is about the metadata or the content of the grant named `object`; absent: the header is ignored. */
+  readonly matches?: MatchedThing
+  /** The token may come as a query parameter, for plain links. */
+  readonly queryToken?: boolean
+  /** Checks the syntax of path, query and headers. */
+  readonly input: (request: Incoming) => Input
+  /** Checks the JSON body and completes the input; absent: the body is ignored. */
+  readonly body?: (json: unknown, input: Input) => Input
+}
+
+/** The parts of a request that input is made from. */
+export interface Incoming {
+  readonly exchange: Exchange
+  /** Raw path segments by their name in the route. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+export interface Passed<Input, N extends Needs> {
+  readonly tx: Tx
+  readonly caller: Caller
+  readonly input: Input
+  readonly grants: GrantsOf<N>
+}
+
+/** A request that has shown its token: what the checks of its transactions start from. */
+export interface Admitted {
+  readonly tokenHash: string
+  readonly exchange: Exchange
+  readonly version: Version
+}
+
+export interface Gate {
+  /** One request from its token to the result of its handler, in one transaction. */
+  run<Input extends object, N extends Needs, T>(
+    incoming: Incoming,
+    version: Version,
+    rule: Rule<Input, N>,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+  ): Promise<T>
+  /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
+  admit(exchange: Exchange, version: Version): Promise<Admitted>
+  /** For requests that are checked twice, before and after their body: the first time. */
+  reading<Input extends object, N extends Needs, T>(
+    admitted: Admitted,
+    rule: Rule<Input, N>,
+    input: Input,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+  ): Promise<T>
+  /** And the second time, in the transaction that writes. */
+  writing<Input extends object, N extends Needs, T>(
+    admitted: Admitted,
+    rule: Rule<Input, N>,
+    input: Input,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+  ): Promise<T>
+}
+
+export function gate(options: { db: Db; auth: Authenticator; nodeId: string; now: () => number }): Gate {
+  const { db, auth, nodeId, now } = options
+
+  /** Everything between the syntax of a request and its handler. */
+  async function pass<Input extends object, N extends Needs>(
+    tx: Tx,
+    admitted: Admitted,
+    rule: Rule<Input, N>,
+    makeInput: () => Input,
+    canWrite: boolean,
+  ): Promise<Passed<Input, N>> {
+    const { tokenHash, exchange, version } = admitted
+    const caller = await auth.authenticate(tx, tokenHash, exchange, version)
+    checkConsistency(exchange, nodeId)
+    const input = makeInput()
+    const fields = input as Readonly<Record<string, unknown>>
+    const grants = await authorize(tx, caller, rule.needs, fields, { canWrite, nowMs: now() })
+    if (rule.matches !== undefined) checkIfMatch(exchange, matchedObject(grants), rule.matches)
+    return { tx, caller, input, grants }
+  }
+
+  /** A read that turns out to make something (an application's folder) runs again as a write. */
+  async function reading<T>(body: (tx: Tx, canWrite: boolean) => Promise<T>): Promise<T> {
+    try {
+      return await db.read((tx) => body(tx, false))
+    } catch (error) {
+      if (error instanceof MustWrite) return db.write((tx) => body(tx, true))
+      throw error
+    }
+  }
+
+  const admit: Gate['admit'] = async (exchange, version) => {
+    const tokenHash = auth.tokenOf(exchange, false)
+    await db.read((tx) => auth.authenticate(tx, tokenHash, exchange, version))
+    checkConsistency(exchange, nodeId)
+    return { tokenHash, exchange, version }
+  }
+
+  const gate: Gate = {
+    admit,
+
+    reading: (admitted, rule, input, handle) =>
+      reading(async (tx, canWrite) => handle(await pass(tx, admitted, rule, () => input, canWrite))),
+
+    writing: (admitted, rule, input, handle) =>
+      db.write(async (tx) => handle(await pass(tx, admitted, rule, () => input, true))),
+
+    async run(incoming, version, rule, handle) {
+      const { exchange } = incoming
+      if (rule.effect === 'read') {
+        const admitted = { tokenHash: auth.tokenOf(exchange, rule.queryToken ?? false), exchange, version }
+        return reading(async (tx, canWrite) =>
+          handle(await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)),
+        )
+      }
+      const admitted = await admit(exchange, version)
+      let input = rule.input(incoming)
+      if (rule.body !== undefined) {
+        jsonContentType(exchange)
+        // A client that waits for a 100 is spared its body by every check that does not need it.
+        if (exchange.expectsContinue) await gate.reading(admitted, rule, input, () => Promise.resolve())
+        startBody(exchange)
+        const bytes = await readBody(exchange, exchange.limits.jsonBytes)
+        input = rule.body(parseJson(bytes, exchange.limits.jsonDepth), input)
+      }
+      return gate.writing(admitted, rule, input, handle)
+    },
+  }
+  return gate
+}
+
+/** A rule with a condition has a need named `object`. */
+function matchedObject(grants: object): ObjectRow {
+  const { object } = grants as { object?: { object: ObjectRow } }
+  if (object === undefined) throw new Error('a condition needs a grant named object')
+  return object.object
+}

@@ -1,0 +1,44 @@
+import type { ObjectRow } from '../db/objects.js'
+import type { Exchange } from '../http/exchange.js'
+import { Failure } from '../model/failures.js'
+import { matchesTag, parseTagHeader, strongTag, weakTag } from '../model/tags.js'
+import type { ContentState } from '../model/content-state.js'
+
+const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = { DESELECTED: 'd', INSUFFICIENT_STORAGE: 'i' }
+
+/**
+ * The opaque tag of an object's metadata: its identity and revision. A content state that only this node knows adds
+ * a mark, so that a conditional GET sees it change; a condition on a write ignores the mark.
+ */
+export function metadataTag(object: ObjectRow, state?: ContentState): string {
+  const mark = state === undefined ? undefined : STATE_MARKS[state]
+  return `${object.sid.slice(0, 8)}${object.oid.slice(0, 16)}-${object.rev}${mark ?? ''}`
+}
+
+function metadataTags(object: ObjectRow): string[] {
+  const plain = metadataTag(object)
+  return object.kind === 'file' ? [plain, ...Object.values(STATE_MARKS).map((mark) => plain + mark)] : [plain]
+}
+
+/** What a condition is about: the metadata of an object, or the content of a file. */
+export type MatchedThing = 'metadata' | 'content'
+
+/** Decides If-Match in the transaction that writes; 412 tells the tag that would have matched. */
+export function checkIfMatch(exchange: Exchange, object: ObjectRow, thing: MatchedThing): void {
+  const condition = parseTagHeader(exchange.req.headers['if-match'])
+  if (condition === undefined) return
+  if (thing === 'content' && object.content === null) {
+    throw new Failure('preconditionFailed', 'If-Match cannot match: the file has no content')
+  }
+  const current = metadataTags(object)
+  if (object.content !== null) current.push(object.content)
+  if (matchesTag(condition, current)) return
+  const tag = thing === 'content' && object.content !== null ? strongTag(object.content) : weakTag(metadataTag(object))
+  throw new Failure('preconditionFailed', 'If-Match names no current entity tag', { ETag: tag })
+}
+
+/** Whether If-None-Match says that the client has this representation already. */
+export function isUnmodified(exchange: Exchange, tag: string): boolean {
+  const condition = parseTagHeader(exchange.req.headers['if-none-match'])
+  return condition !== undefined && matchesTag(condition, [tag])
+}

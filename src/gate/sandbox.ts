@@ -1,0 +1,54 @@
+import type { Tx } from '../db/db.js'
+import { findChild, insertObject } from '../db/objects.js'
+import { findSandbox, insertSandbox, type SandboxRow } from '../db/sandboxes.js'
+import { findStore, setAppdata } from '../db/stores.js'
+import { ZERO_OID } from '../model/ids.js'
+import { nameKey, numberedName } from '../model/names.js'
+import { randomHex } from '../model/secrets.js'
+import type { Caller } from './caller.js'
+
+/** The folder that holds the folders of applications, directly in a user's root; its name is nobody's to take. */
+export const APPDATA_NAME = '.appdata'
+
+const OID_BYTES = 16
+
+/** Thrown in a read transaction when an application's folder must be made first: the request runs again as a write. */
+export class MustWrite extends Error {}
+
+/** The folder of the caller's application, made on its first use. */
+export async function resolveSandbox(tx: Tx, caller: Caller, canWrite: boolean, nowMs: number): Promise<SandboxRow> {
+  const known = await findSandbox(tx, caller.userId, caller.appId)
+  if (known !== undefined) return known
+  if (!canWrite) throw new MustWrite()
+  await tx.lock('stores', caller.rootSid)
+  const raced = await findSandbox(tx, caller.userId, caller.appId)
+  if (raced !== undefined) return raced
+  const container = await resolveContainer(tx, caller.rootSid, nowMs)
+  const name = await freeName(tx, caller.rootSid, container, caller.appId)
+  const made = await makeFolder(tx, caller.rootSid, container, name, nowMs)
+  await insertSandbox(tx, caller.userId, caller.appId, made)
+  return made
+}
+
+async function resolveContainer(tx: Tx, sid: string, nowMs: number): Promise<string> {
+  const store = await findStore(tx, sid)
+  if (store?.appdata !== null && store?.appdata !== undefined) return store.appdata
+  const { oid } = await makeFolder(tx, sid, ZERO_OID, APPDATA_NAME, nowMs)
+  await setAppdata(tx, sid, oid)
+  return oid
+}
+
+/** A person may have put something of that name there; the application gets its folder all the same. */
+async function freeName(tx: Tx, sid: string, parent: string, wanted: string): Promise<string> {
+  let name = wanted
+  for (let number = 2; (await findChild(tx, sid, parent, nameKey(name))) !== undefined; number += 1) {
+    name = numberedName(wanted, number)
+  }
+  return name
+}
+
+async function makeFolder(tx: Tx, sid: string, parent: string, name: string, nowMs: number): Promise<SandboxRow> {
+  const oid = randomHex(OID_BYTES)
+  await insertObject(tx, { sid, oid, parent, name, nameKey: nameKey(name), kind: 'folder', nowMs })
+  return { sid, oid }
+}

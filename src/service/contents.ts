@@ -1,0 +1,59 @@
+import { blobExists, insertBlob } from '../db/blobs.js'
+import type { Tx } from '../db/db.js'
+import { addNodeUse } from '../db/nodes.js'
+import { setContent, type ObjectRow } from '../db/objects.js'
+import { addStoreUse } from '../db/stores.js'
+import type { WriteGrant } from '../gate/grants.js'
+import { formatId } from '../model/ids.js'
+import type { ServiceDeps } from './deps.js'
+import { record } from './journal.js'
+import { releaseContents, removeBlob } from './release.js'
+import { outOfSpace, type Space } from './space.js'
+
+/** Content that has arrived whole and is durable, but that no object names yet. */
+export type Arrived = { readonly hash: string; readonly size: number } & (
+  | { readonly place: string; readonly data: null }
+  | { readonly place: null; readonly data: Buffer }
+)
+
+export interface Contents {
+  /** Makes the arrived content the content of the file: the one step that a reader can see. */
+  replace(tx: Tx, grant: WriteGrant<'file'>, arrived: Arrived): Promise<ObjectRow>
+}
+
+export function contents(deps: ServiceDeps, space: Space): Contents {
+  return {
+    async replace(tx, grant, arrived) {
+      const { object } = grant
+      const nowMs = deps.now()
+      await checkRoom(tx, space, grant, arrived)
+      if (await insertBlob(tx, arrived, nowMs)) await addNodeUse(tx, deps.nodeId, arrived.size)
+      else if (arrived.place !== null) dropSpare(tx, deps, arrived.place)
+      const changed = await setContent(tx, object, { hash: arrived.hash, size: arrived.size, modifiedMs: nowMs })
+      await addStoreUse(tx, object.sid, arrived.size - (object.size ?? 0))
+      if (object.content !== null && object.content !== arrived.hash) {
+        await releaseContents(tx, deps, [object.content])
+        tx.afterCommit(() => deps.signal({ sid: object.sid }))
+      }
+      await record(tx, grant.caller, {
+        atMs: nowMs,
+        action: 'file.content',
+        subject: formatId(object.sid, object.oid),
+        before: { content: object.content, size: object.size },
+        after: { content: arrived.hash, size: arrived.size },
+      })
+      return changed
+    },
+  }
+}
+
+async function checkRoom(tx: Tx, space: Space, grant: WriteGrant<'file'>, arrived: Arrived): Promise<void> {
+  if (arrived.size > (await space.freeForUser(tx, grant))) throw outOfSpace()
+  const left = await space.capacityLeft(tx)
+  if (arrived.size > left && !(await blobExists(tx, arrived.hash))) throw outOfSpace()
+}
+
+/** The same bytes are kept already: the copy that just came is not needed. */
+function dropSpare(tx: Tx, deps: ServiceDeps, place: string): void {
+  tx.afterCommit(() => removeBlob(deps, place))
+}

@@ -1,0 +1,33 @@
+import type { BlobStore } from '../blob/store.js'
+import type { Staging } from '../blob/staging.js'
+
+/** A change that other processes must hear of, so that they cut what has become stale. */
+export interface Signal {
+  readonly sid: string
+}
+
+/** Keeps the number of bodies being received, and each upload, within bounds over all processes of the node. */
+export interface Turnstile {
+  /** `busy`: somebody holds that lock. `full`: no slot is free. Otherwise `leave` must be called once. */
+  enter(request: { slot: boolean; lock: string | undefined }): Promise<Passage | 'busy' | 'full'>
+}
+
+export interface Passage {
+  leave(): void
+}
+
+/** What the verbs stand on; made once in main. */
+export interface ServiceDeps {
+  readonly nodeId: string
+  readonly now: () => number
+  readonly blobs: BlobStore
+  readonly staging: Staging
+  readonly turnstile: Turnstile
+  readonly signal: (signal: Signal) => void
+  /** Bytes that the disk still has for content, kept fresh in the background. */
+  readonly diskFreeBytes: () => number
+  readonly uploadLifetimeMs: number
+  readonly quotaBytes: number | null
+  /** Something failed that no client waits for. */
+  readonly complain: (message: string, error: unknown) => void
+}

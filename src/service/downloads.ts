@@ -1,0 +1,99 @@
+import { BlobMissing, type BlobReader } from '../blob/store.js'
+import { findBlob } from '../db/blobs.js'
+import type { Db, Tx } from '../db/db.js'
+import { findObject } from '../db/objects.js'
+import type { ReadGrant } from '../gate/grants.js'
+import type { ServiceDeps } from './deps.js'
+
+/** Content found in a transaction, to be opened after it. */
+export type FoundContent = { readonly hash: string; readonly size: number } & (
+  | { readonly place: string; readonly data: null }
+  | { readonly place: null; readonly data: Buffer }
+)
+
+/** A download under way. */
+export interface Watched {
+  readonly sid: string
+  readonly oid: string
+  readonly hash: string
+  /** Ends the download before its end. */
+  readonly cut: () => void
+}
+
+export interface Downloads {
+  find(tx: Tx, grant: ReadGrant<'file'>): Promise<FoundContent | undefined>
+  /** Undefined when the stored bytes are not there. */
+  open(content: FoundContent): Promise<BlobReader | undefined>
+  isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean>
+  /** Cuts the download when its content is replaced or deleted; call the result when it has ended. */
+  watch(watched: Watched): () => void
+  /** Something changed in the store: looks again at the downloads under way there. */
+  recheck(sid: string): void
+  stop(): void
+}
+
+/** A signal that was lost, or a change made by the command line, is noticed after this time at the latest. */
+const RECHECK_INTERVAL_MS = 2_000
+
+export function downloads(deps: ServiceDeps, db: Db): Downloads {
+  const underWay = new Map<string, Set<Watched>>()
+
+  async function isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean> {
+    const object = await db.read((tx) => findObject(tx, watched.sid, watched.oid))
+    return object?.content === watched.hash
+  }
+
+  async function look(watched: Watched): Promise<void> {
+    if (!(await isCurrent(watched))) watched.cut()
+  }
+
+  function recheck(sid: string): void {
+    for (const watched of underWay.get(sid) ?? []) {
+      look(watched).catch((error: unknown) => deps.complain('a download could not be checked', error))
+    }
+  }
+
+  const timer = setInterval(() => {
+    for (const sid of underWay.keys()) recheck(sid)
+  }, RECHECK_INTERVAL_MS)
+  timer.unref()
+
+  return {
+    async find(tx, grant) {
+      const { content } = grant.object
+      return content === null ? undefined : findBlob(tx, content)
+    },
+
+    async open(content) {
+      if (content.place === null) return inMemory(content.data)
+      try {
+        return await deps.blobs.open(content.place)
+      } catch (error) {
+        if (error instanceof BlobMissing) return undefined
+        throw error
+      }
+    },
+
+    isCurrent,
+    recheck,
+
+    watch(watched) {
+      const inStore = underWay.get(watched.sid) ?? new Set<Watched>()
+      underWay.set(watched.sid, inStore.add(watched))
+      return () => {
+        inStore.delete(watched)
+        if (inStore.size === 0) underWay.delete(watched.sid)
+      }
+    },
+
+    stop: () => clearInterval(timer),
+  }
+}
+
+function inMemory(data: Buffer): BlobReader {
+  return {
+    size: data.length,
+    read: (buffer, position, length) => Promise.resolve(data.copy(buffer, 0, position, position + length)),
+    close: () => Promise.resolve(),
+  }
+}

@@ -1,0 +1,48 @@
+import type { Tx } from '../db/db.js'
+import { listAncestorIds, type ObjectRow } from '../db/objects.js'
+import { listDeselections } from '../db/nodes.js'
+import type { Caller } from '../gate/caller.js'
+import { contentState, type ContentState } from '../model/content-state.js'
+import { ZERO_OID } from '../model/ids.js'
+import type { ServiceDeps } from './deps.js'
+import type { Space } from './space.js'
+
+/** What this node has of files: the truth about content states. */
+export interface Presence {
+  /** Whether the node is set not to hold what is in the folder, given by its place. */
+  isDeselected(tx: Tx, caller: Caller, sid: string, oid: string): Promise<boolean>
+  stateOf(tx: Tx, caller: Caller, file: ObjectRow): Promise<ContentState>
+  /** The states of the files of one folder, by one look at the folders above. */
+  statesIn(tx: Tx, caller: Caller, folder: ObjectRow, files: readonly ObjectRow[]): Promise<(file: ObjectRow) => ContentState>
+}
+
+export function presence(deps: ServiceDeps, space: Space): Presence {
+  async function isDeselected(tx: Tx, caller: Caller, sid: string, oid: string): Promise<boolean> {
+    if (!caller.nodeDeselects) return false
+    const chain = new Set(await listAncestorIds(tx, sid, oid))
+    return (await listDeselections(tx, deps.nodeId)).some((folder) => folder.sid === sid && chain.has(folder.oid))
+  }
+
+  async function states(tx: Tx, deselected: boolean, someLackContent: boolean): Promise<(file: ObjectRow) => ContentState> {
+    const spent = someLackContent && !deselected && (await space.freeOnNode(tx)) === 0
+    return (file) => contentState({ deselected, hasContent: file.content !== null, spent })
+  }
+
+  return {
+    isDeselected,
+
+    async stateOf(tx, caller, file) {
+      const deselected = await isDeselected(tx, caller, file.sid, file.parent ?? ZERO_OID)
+      return (await states(tx, deselected, file.content === null))(file)
+    },
+
+    async statesIn(tx, caller, folder, files) {
+      const deselected = await isDeselected(tx, caller, folder.sid, folder.oid)
+      return states(
+        tx,
+        deselected,
+        files.some((file) => file.content === null),
+      )
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { Tx } from '../db/db.js'
+import { findNode } from '../db/nodes.js'
+import { findStore } from '../db/stores.js'
+import { sumStagedBytes } from '../db/uploads.js'
+import type { Caller } from '../gate/caller.js'
+import type { WriteGrant } from '../gate/grants.js'
+import { Failure } from '../model/failures.js'
+import type { ServiceDeps } from './deps.js'
+
+export interface Space {
+  /** Bytes that the node's capacity leaves, whatever the disk has; never less than zero. */
+  capacityLeft(tx: Tx): Promise<number>
+  /** Bytes that the node can still take: its capacity and its disk. */
+  freeOnNode(tx: Tx): Promise<number>
+  /** Bytes that new content of the file may have before the person's quota is spent. */
+  freeForUser(tx: Tx, grant: WriteGrant<'file'>): Promise<number>
+}
+
+export function space(deps: ServiceDeps): Space {
+  async function capacityLeft(tx: Tx): Promise<number> {
+    const node = await findNode(tx, deps.nodeId)
+    if (node === undefined || node.capacity === null) return Number.MAX_SAFE_INTEGER
+    return Math.max(0, node.capacity - node.used - (await sumStagedBytes(tx, deps.nodeId)))
+  }
+
+  return {
+    capacityLeft,
+
+    async freeOnNode(tx) {
+      return Math.min(await capacityLeft(tx), Math.max(0, deps.diskFreeBytes()))
+    },
+
+    async freeForUser(tx, grant) {
+      const quota = quotaOf(deps, grant.caller)
+      if (quota === null) return Number.MAX_SAFE_INTEGER
+      const used = (await findStore(tx, grant.caller.rootSid))?.used ?? 0
+      return Math.max(0, quota - used + (grant.object.size ?? 0))
+    },
+  }
+}
+
+function quotaOf(deps: ServiceDeps, caller: Caller): number | null {
+  return caller.quotaBytes ?? deps.quotaBytes
+}
+
+export function outOfSpace(): Failure {
+  return new Failure('insufficientStorage', 'there is not enough storage space for this content')
+}
