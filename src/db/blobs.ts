@@ -1,7 +1,9 @@
 import type { Tx } from './db.js'
 
 /** Where content is: in the row itself, or at a place of the content store. */
-export type BlobRow = { hash: string; size: number } & ({ place: string; data: null } | { place: null; data: Buffer })
+export type BlobRow = { hash: string; size: number } & (
+  { place: string; data: null } | { place: null; data: Buffer }
+)
 
 export function findBlob(tx: Tx, hash: string): Promise<BlobRow | undefined> {
   return tx.get<BlobRow>('SELECT hash, size, place, data FROM blobs WHERE hash = $1', hash)

@@ -33,7 +33,12 @@ export function findObject(tx: Tx, sid: string, oid: string): Promise<ObjectRow 
   return tx.get<ObjectRow>(`SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND oid = $2`, sid, oid)
 }
 
-export function findChild(tx: Tx, sid: string, parent: string, nameKey: string): Promise<ObjectRow | undefined> {
+export function findChild(
+  tx: Tx,
+  sid: string,
+  parent: string,
+  nameKey: string,
+): Promise<ObjectRow | undefined> {
   return tx.get<ObjectRow>(
     `SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND parent = $2 AND name_key = $3`,
     sid,
@@ -66,7 +71,15 @@ export async function listAncestorIds(tx: Tx, sid: string, oid: string): Promise
 
 export async function insertObject(
   tx: Tx,
-  row: { sid: string; oid: string; parent: string | null; name: string; nameKey: string; kind: ObjectKind; nowMs: number },
+  row: {
+    sid: string
+    oid: string
+    parent: string | null
+    name: string
+    nameKey: string
+    kind: ObjectKind
+    nowMs: number
+  },
 ): Promise<ObjectRow> {
   await tx.run(
     `INSERT INTO objects (sid, oid, parent, name, name_key, kind, created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
@@ -111,7 +124,13 @@ export async function setContent(
     content.size,
     content.modifiedMs,
   )
-  return { ...object, content: content.hash, size: content.size, modified_ms: content.modifiedMs, rev: object.rev + 1 }
+  return {
+    ...object,
+    content: content.hash,
+    size: content.size,
+    modified_ms: content.modifiedMs,
+    rev: object.rev + 1,
+  }
 }
 
 /** What goes when the object and everything below it goes: the content names, the bytes, the number of objects. */
@@ -132,7 +151,11 @@ export async function measureSubtree(
     sid,
     oid,
   )
-  return { contents: contents.map((row) => row.content), bytes: sums?.bytes ?? 0, objects: sums?.objects ?? 0 }
+  return {
+    contents: contents.map((row) => row.content),
+    bytes: sums?.bytes ?? 0,
+    objects: sums?.objects ?? 0,
+  }
 }
 
 /** The staged files of the uploads in progress in the object and below it. */
@@ -146,5 +169,9 @@ export async function listStagedInSubtree(tx: Tx, sid: string, oid: string): Pro
 }
 
 export function deleteSubtree(tx: Tx, sid: string, oid: string): Promise<number> {
-  return tx.run(`${SUBTREE} DELETE FROM objects WHERE sid = $1 AND oid IN (SELECT oid FROM subtree)`, sid, oid)
+  return tx.run(
+    `${SUBTREE} DELETE FROM objects WHERE sid = $1 AND oid IN (SELECT oid FROM subtree)`,
+    sid,
+    oid,
+  )
 }

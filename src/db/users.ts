@@ -26,7 +26,9 @@ export async function countUsers(tx: Tx): Promise<number> {
 }
 
 export async function countAdmins(tx: Tx): Promise<number> {
-  return (await tx.get<{ count: number }>('SELECT COUNT(*) AS count FROM users WHERE is_admin = 1'))?.count ?? 0
+  return (
+    (await tx.get<{ count: number }>('SELECT COUNT(*) AS count FROM users WHERE is_admin = 1'))?.count ?? 0
+  )
 }
 
 export async function insertUser(tx: Tx, user: UserRow, nowMs: number): Promise<void> {

@@ -1,0 +1,90 @@
+/** Runs the body of a transaction; the rules that both engines share are kept here. */
+import type { Tx, Value } from './db.js'
+
+/** A write that has not settled by then is stuck and would hold up every other one. */
+export const WRITE_BODY_MAX_MS = 60_000
+
+/** What an engine has to offer for the length of one transaction. */
+export interface Statements {
+  get(sql: string, values: readonly Value[]): unknown
+  all(sql: string, values: readonly Value[]): unknown[] | Promise<unknown[]>
+  run(sql: string, values: readonly Value[]): number | Promise<number>
+  lock(table: string, key: string): void | Promise<void>
+}
+
+export type Effect = () => void
+
+export type Outcome<T> =
+  | { ok: true; value: T; effects: Effect[] }
+  /** `statementError` is the first error of the engine itself, whatever the body made of it. */
+  | { ok: false; error: unknown; statementError: unknown }
+
+/** Never rejects. A body that swallowed the error of a statement has failed all the same. */
+export async function runBody<T>(
+  statements: Statements,
+  body: (tx: Tx) => Promise<T>,
+  timeMaxMs?: number,
+): Promise<Outcome<T>> {
+  const effects: Effect[] = []
+  let isOver = false
+  let failed: { error: unknown } | undefined
+
+  async function guarded<R>(statement: () => R | Promise<R>): Promise<R> {
+    if (isOver) throw new Error('a transaction was used after its end')
+    if (failed !== undefined)
+      throw new Error('a statement of this transaction has failed', { cause: failed.error })
+    try {
+      return await statement()
+    } catch (error) {
+      failed ??= { error }
+      throw error
+    }
+  }
+
+  const tx: Tx = {
+    get: <R>(sql: string, ...values: Value[]) => guarded(() => statements.get(sql, values) as R | undefined),
+    all: <R>(sql: string, ...values: Value[]) => guarded(() => statements.all(sql, values) as R[]),
+    run: (sql, ...values) => guarded(() => statements.run(sql, values)),
+    lock: (table, key) => guarded(() => statements.lock(table, key)),
+    afterCommit: (effect) => {
+      effects.push(effect)
+    },
+  }
+
+  try {
+    const value = await withinTime(body(tx), timeMaxMs)
+    if (failed !== undefined) return { ok: false, error: failed.error, statementError: failed.error }
+    return { ok: true, value, effects }
+  } catch (error) {
+    return { ok: false, error, statementError: failed?.error }
+  } finally {
+    isOver = true
+  }
+}
+
+/** The commit has happened, so an effect that throws is logged and changes nothing else. */
+export function runEffects(effects: readonly Effect[], log: (message: string) => void): void {
+  for (const effect of effects) {
+    try {
+      effect()
+    } catch (error) {
+      log(`an effect after a commit failed: ${String(error)}`)
+    }
+  }
+}
+
+async function withinTime<T>(work: Promise<T>, timeMaxMs: number | undefined): Promise<T> {
+  if (timeMaxMs === undefined) return work
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`a transaction was still running after ${timeMaxMs} ms`)),
+      timeMaxMs,
+    )
+  })
+  try {
+    return await Promise.race([work, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}

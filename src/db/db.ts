@@ -1,0 +1,53 @@
+/**
+ * The one interface to the metadata, kept small so that both engines can honour it to the letter.
+ * The SQL text is the same for both, with the placeholders $1..$n.
+ */
+
+export type Value = string | number | Buffer | null
+
+export type Row = Record<string, unknown>
+
+/**
+ * The inside of a transaction. It is of use only until the body that received it has settled. The first statement
+ * that fails dooms the transaction on either engine: it is rolled back even if the body catches the error.
+ * Whole numbers come back as numbers, truth values as 1 and 0, binary columns as Buffer.
+ */
+export interface Tx {
+  get<T = Row>(sql: string, ...values: Value[]): Promise<T | undefined>
+  all<T = Row>(sql: string, ...values: Value[]): Promise<T[]>
+  /** Resolves to the number of rows changed. */
+  run(sql: string, ...values: Value[]): Promise<number>
+  /**
+   * Holds the row with this primary key until the transaction ends, so that two writers of the same thing take
+   * turns. A row that does not exist is not held. Only for tables with a primary key of one column.
+   */
+  lock(table: string, key: string): Promise<void>
+  /** The effect runs once, after the commit is durable and before write() resolves. It must not throw. */
+  afterCommit(effect: () => void): void
+}
+
+export interface Db {
+  /** For logs; nothing outside the drivers may depend on it. */
+  readonly engine: 'sqlite' | 'postgres'
+  /** Runs the body on one consistent snapshot; statements that change anything fail. */
+  read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * Runs the body in a transaction and resolves when its changes are durable. The body may run more than once and
+   * therefore acts through `tx` alone. What it throws rolls its changes back and rejects the promise.
+   */
+  write<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  /** Waits for the work already accepted, then lets go of every connection. May be called again. */
+  close(): Promise<void>
+}
+
+const UNIQUE_VIOLATIONS = new Set(['23505', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'])
+
+/** Whether a write failed because another row already holds the same unique value, on either engine. */
+export function isUniqueViolation(error: unknown): boolean {
+  return UNIQUE_VIOLATIONS.has(errorCode(error))
+}
+
+/** The code that the engine or the operating system gave an error; empty when it has none. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}

@@ -1,0 +1,138 @@
+/** One SQLite connection: how it is set up, how it runs a statement, and how it waits for a lock without blocking. */
+import Database from 'better-sqlite3'
+import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Failure } from '../model/failures.js'
+import { errorCode, type Value } from './db.js'
+import { toPositional, type PositionalSql } from './sql-text.js'
+
+/** How long a transaction waits for other processes before it gives up. */
+export const LOCK_WAIT_MAX_MS = 30_000
+/** So many tries follow one another at once, because most locks are held for less than a millisecond. */
+const EAGER_TRIES_MAX = 20
+const RETRY_DELAY_MAX_MS = 8
+/** Statements whose text varies, such as lists of ids, must not pile up. */
+const STATEMENTS_MAX = 500
+/** The log file is cut back to this size when it starts over; below it, overwriting is cheaper than growing again. */
+const LOG_KEPT_BYTES = 64 * 1024 * 1024
+
+interface Prepared {
+  statement: Database.Statement<unknown[]>
+  sql: PositionalSql
+}
+
+export interface Connection {
+  get(sql: string, values: readonly Value[]): unknown
+  all(sql: string, values: readonly Value[]): unknown[]
+  run(sql: string, values: readonly Value[]): number
+  /** Whether a transaction is open; SQLite ends one by itself after some errors of the disk. */
+  readonly inTransaction: boolean
+  close(): void
+}
+
+/**
+ * `busy_timeout` is 0 because SQLite would otherwise sleep on the event loop's thread. `synchronous=NORMAL` and the
+ * missing automatic checkpoint are explained in sqlite-writer.ts.
+ */
+export function openConnection(file: string, access: 'read' | 'write'): Promise<Connection> {
+  return retryWhileBusy(() => {
+    const database = new Database(file, { timeout: 0 })
+    try {
+      database.pragma('journal_mode = WAL')
+      database.pragma('synchronous = NORMAL')
+      database.pragma('wal_autocheckpoint = 0')
+      database.pragma(`journal_size_limit = ${LOG_KEPT_BYTES}`)
+      database.pragma('foreign_keys = ON')
+      // The first look at the schema opens the log file and takes the lock that keeps the file from being deleted.
+      database.prepare('SELECT COUNT(*) FROM sqlite_schema').get()
+      if (access === 'read') database.pragma('query_only = ON')
+      return connection(database)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  })
+}
+
+function connection(database: Database.Database): Connection {
+  const prepared = new Map<string, Prepared>()
+
+  function prepare(text: string): Prepared {
+    const known = prepared.get(text)
+    if (known !== undefined) return known
+    const sql = toPositional(text)
+    const fresh = { statement: database.prepare<unknown[]>(sql.text), sql }
+    const oldest = prepared.size >= STATEMENTS_MAX ? prepared.keys().next() : undefined
+    if (oldest?.value !== undefined) prepared.delete(oldest.value)
+    prepared.set(text, fresh)
+    return fresh
+  }
+
+  return {
+    get(text, values) {
+      const { statement, sql } = prepare(text)
+      const bound = bind(sql, values)
+      if (statement.reader) return statement.get(...bound)
+      statement.run(...bound)
+      return undefined
+    },
+    all(text, values) {
+      const { statement, sql } = prepare(text)
+      const bound = bind(sql, values)
+      if (statement.reader) return statement.all(...bound)
+      statement.run(...bound)
+      return []
+    },
+    run(text, values) {
+      const { statement, sql } = prepare(text)
+      const bound = bind(sql, values)
+      return statement.reader ? statement.all(...bound).length : statement.run(...bound).changes
+    },
+    get inTransaction() {
+      return database.inTransaction
+    },
+    close() {
+      prepared.clear()
+      database.close()
+    },
+  }
+}
+
+/** Whole numbers are bound as integers; the library alone would bind every number as a floating-point value. */
+function bind(sql: PositionalSql, values: readonly Value[]): unknown[] {
+  if (values.length !== sql.valueCount) {
+    throw new RangeError(`the statement takes ${sql.valueCount} values and got ${values.length}: ${sql.text}`)
+  }
+  return sql.order.map((index) => {
+    const value = values[index]
+    return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+  })
+}
+
+/** Tries until it works or the time is up, and lets the event loop turn in between. */
+export async function retryWhileBusy<T>(attempt: () => T, waitMaxMs: number = LOCK_WAIT_MAX_MS): Promise<T> {
+  const deadline = performance.now() + waitMaxMs
+  for (let tries = 1; ; tries++) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      if (performance.now() >= deadline)
+        throw new Failure('unavailable', 'The database is busy; try again later')
+    }
+    if (tries <= EAGER_TRIES_MAX) await nextTurn()
+    else await delay(1 + Math.random() * (RETRY_DELAY_MAX_MS - 1))
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const code = errorCode(error)
+  return code === 'SQLITE_LOCKED' || code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_')
+}
+
+/** Turns a full disk into the refusal that callers understand; every other error stays what it is. */
+export function translated(error: unknown): unknown {
+  const code = errorCode(error)
+  const isFull = code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT'
+  return isFull ? new Failure('insufficientStorage', 'The storage of the server is full') : error
+}
