@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer as createNetServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import { Failure } from '../model/failures.js'
+import { ConnectionLost } from './body.js'
+import { refuseBrokenRequest, refuseConnection } from './client-error.js'
+import type { ParserError } from './client-error.js'
+import { splitTarget } from './exchange.js'
+import type { Exchange } from './exchange.js'
+import { INTERNAL_MESSAGE, replyFailure } from './failures.js'
+import { admitTlsOnly } from './first-byte.js'
+import type { HttpLimits } from './limits.js'
+import { createProtocolServer } from './protocol-server.js'
+import { rawFailure } from './raw-reply.js'
+import { checkRequest, clientAddress } from './request-checks.js'
+
+export interface ListenerOptions {
+  /** Certificate and key as PEM; without them the listener speaks plain HTTP behind a proxy that ends TLS. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined
+  readonly limits: HttpLimits
+  /** Answers one request. What it throws is a bug, unless it is a Failure or a lost connection. */
+  readonly handle: (exchange: Exchange) => Promise<void>
+  readonly log: (level: 'info' | 'warn' | 'error', message: string, fields: object) => void
+}
+
+export interface Listener {
+  listen(port: number, host: string): Promise<{ port: number }>
+  /**
+   * Accepts nothing more, closes idle connections, and resolves when the requests under way have been
+   * answered; those that take longer than stopMs are cut.
+   */
+  stop(): Promise<void>
+  readonly connections: number
+}
+
+interface Connection {
+  /** Over the limit: its first request is answered 503. */
+  readonly isExcess: boolean
+  /** Requests without a complete answer. */
+  underWay: number
+  /** Requests since it was opened. */
+  requests: number
+  newest: Exchange | undefined
+  readonly closing: boolean
+}
+
+/** The door of the server: everything that must hold for a request before its path is looked at. */
+export function createListener(options: ListenerOptions): Listener {
+  const { limits } = options
+  const behindProxy = options.tls === undefined
+  const shared = { stopping: false }
+  const open = new Map<Socket, Connection>()
+  /** The same records by the socket that node's HTTP server knows: the one inside TLS. */
+  const inner = new WeakMap<Duplex, Connection>()
+  const idPrefix = randomBytes(6).toString('hex')
+  let requests = 0
+
+  const server = createProtocolServer(options.tls, limits)
+  server.on('request', (req, res) => accept(req, res, false))
+  server.on('checkContinue', (req, res) => accept(req, res, true))
+  server.on('checkExpectation', (req, res) => accept(req, res, false))
+  server.on('connect', (_req: IncomingMessage, socket: Duplex) =>
+    refuseConnection(socket, rawFailure('notImplemented', 'CONNECT is not served'), limits),
+  )
+  server.on('clientError', (error: ParserError, socket: Duplex) =>
+    refuseBrokenRequest(error, socket, inner.get(socket)?.newest, limits),
+  )
+  server.on('secureConnection', (socket: TLSSocket & { readonly _parent?: Socket }) => {
+    const connection = socket._parent === undefined ? undefined : open.get(socket._parent)
+    if (connection !== undefined) inner.set(socket, connection)
+  })
+
+  const front = createNetServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: !behindProxy })
+  front.on('connection', (socket) => {
+    if (open.size >= limits.connections + limits.refusedConnections) return void socket.destroy()
+    const connection: Connection = {
+      isExcess: open.size >= limits.connections,
+      underWay: 0,
+      requests: 0,
+      newest: undefined,
+      get closing() {
+        return shared.stopping || this.requests >= limits.requestsPerConnection
+      },
+    }
+    open.set(socket, connection)
+    inner.set(socket, connection)
+    socket.once('close', () => open.delete(socket))
+    if (behindProxy) server.emit('connection', socket)
+    else admitTlsOnly(socket, limits, () => server.emit('connection', socket))
+  })
+
+  function accept(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void {
+    const { socket } = req
+    const connection = inner.get(socket)
+    if (connection === undefined) return void socket.destroy()
+    const { path, rawQuery } = splitTarget(req.url ?? '/')
+    const exchange: Exchange = {
+      req,
+      res,
+      id: `${idPrefix}-${(++requests).toString(36)}`,
+      method: req.method ?? '',
+      path,
+      rawQuery,
+      limits,
+      expectsContinue,
+      startedMs: Date.now(),
+      extraHeaders: {},
+      client: clientAddress(req, behindProxy),
+      connection,
+      continued: false,
+    }
+    connection.requests++
+    connection.newest = exchange
+    connection.underWay++
+    res.once('close', () => {
+      connection.underWay--
+      if (connection.newest === exchange) connection.newest = undefined
+      // A reply that began before the stop has promised to keep the connection.
+      if (shared.stopping && connection.underWay === 0) socket.destroySoon()
+    })
+    void answer(exchange, connection)
+  }
+
+  async function answer(exchange: Exchange, connection: Connection): Promise<void> {
+    try {
+      if (connection.isExcess) throw new Failure('unavailable', 'too many open connections', BUSY_HEADERS)
+      checkRequest(exchange.req, behindProxy)
+      await options.handle(exchange)
+      if (!exchange.res.headersSent && !exchange.res.destroyed) throw new Error('the handler sent no reply')
+    } catch (error) {
+      answerThrown(exchange, error)
+    }
+  }
+
+  function answerThrown(exchange: Exchange, error: unknown): void {
+    const { res, req } = exchange
+    if (error instanceof ConnectionLost) return void req.socket.destroy()
+    const isFailure = error instanceof Failure
+    if (!isFailure || res.headersSent) logBug(exchange, error)
+    if (res.headersSent) return void req.socket.destroy()
+    try {
+      replyFailure(exchange, isFailure ? error : new Failure('internal', INTERNAL_MESSAGE))
+    } catch (replyError) {
+      // A header that cannot be sent; without this the whole process would end.
+      logBug(exchange, replyError)
+      req.socket.destroy()
+    }
+  }
+
+  function logBug(exchange: Exchange, error: unknown): void {
+    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    options.log('error', 'a request failed unexpectedly', { request: exchange.id, cause })
+  }
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        front.once('error', reject)
+        front.listen({ port, host, backlog: BACKLOG }, () => {
+          front.off('error', reject)
+          front.on('error', (error) => options.log('error', 'the listener failed', { cause: error.message }))
+          resolve({ port: (front.address() as AddressInfo).port })
+        })
+      }),
+    stop: async () => {
+      shared.stopping = true
+      const closed = new Promise<void>((resolve) => front.close(() => resolve()))
+      for (const [socket, connection] of open) if (connection.underWay === 0) socket.destroy()
+      const timer = setTimeout(() => open.forEach((_, socket) => socket.destroy()), limits.stopMs)
+      await closed
+      clearTimeout(timer)
+      server.close()
+    },
+    get connections() {
+      return open.size
+    },
+  }
+}
+
+const BACKLOG = 1024
+const BUSY_HEADERS = { Connection: 'close', 'Retry-After': '1' }

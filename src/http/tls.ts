@@ -1,0 +1,94 @@
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import { generate } from 'selfsigned'
+
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+}
+
+/**
+ * The certificate in this directory, made on the first start for localhost, its addresses and the host
+ * name. It stays the same over restarts, so that clients may pin it, until it is about to expire.
+ */
+export async function ensureCertificate(directory: string, hostName: string): Promise<Certificate> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const certPath = join(directory, 'cert.pem')
+  const keyPath = join(directory, 'key.pem')
+  const present = await load(certPath, keyPath)
+  if (present !== undefined) return present
+  const made = await make(hostName)
+  // The key goes first: a certificate without its key would be served to nobody.
+  await writeDurably(directory, keyPath, made.key, 0o600)
+  await writeDurably(directory, certPath, made.cert, 0o644)
+  return made
+}
+
+/** Longer-lived server certificates are refused by some clients even when they are trusted by hand. */
+const LIFETIME_DAYS = 825
+const RENEW_BEFORE_DAYS = 30
+const DAY_MS = 86_400_000
+/** Clocks of clients may be a little behind ours. */
+const BACKDATED_MS = DAY_MS
+
+async function load(certPath: string, keyPath: string): Promise<Certificate | undefined> {
+  const [cert, key] = await Promise.all([readIfThere(certPath), readIfThere(keyPath)])
+  if (cert === undefined || key === undefined) return undefined
+  const parsed = new X509Certificate(cert)
+  // A crash between the two writes leaves a certificate of another key.
+  if (!parsed.checkPrivateKey(createPrivateKey(key))) return undefined
+  return Date.parse(parsed.validTo) - Date.now() < RENEW_BEFORE_DAYS * DAY_MS ? undefined : { cert, key }
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** P-256 keys sign a handshake many times faster than RSA ones and every client of TLS 1.2 takes them. */
+async function make(hostName: string): Promise<Certificate> {
+  const names = new Set(['localhost', '127.0.0.1', '::1', hostName.toLowerCase()])
+  const altNames = [...names].map((name) =>
+    isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
+  )
+  const notBeforeDate = new Date(Date.now() - BACKDATED_MS)
+  const made = await generate([{ name: 'commonName', value: 'Starling' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+    algorithm: 'sha256',
+    notBeforeDate,
+    notAfterDate: new Date(notBeforeDate.getTime() + LIFETIME_DAYS * DAY_MS),
+    extensions: [
+      // Not an authority: some TLS libraries refuse an authority's certificate as that of a server.
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      { name: 'subjectAltName', altNames },
+    ],
+  })
+  return { cert: made.cert, key: made.private }
+}
+
+async function writeDurably(directory: string, path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.${randomBytes(8).toString('hex')}`
+  const file = await open(temporary, 'wx', mode)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(temporary, path)
+  const folder = await open(directory, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
