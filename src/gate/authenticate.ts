@@ -70,7 +70,8 @@ function presentedToken(exchange: Exchange, queryToken: boolean): string {
   const [header] = headers
   if (header === undefined) return inQuery[0] ?? ''
   const match = /^bearer +([^\s,]+) *$/i.exec(header)
-  if (match?.[1] === undefined) throw unauthorized('the Authorization header is not of the form "Bearer <token>"')
+  if (match?.[1] === undefined)
+    throw unauthorized('the Authorization header is not of the form "Bearer <token>"')
   return match[1]
 }
 

@@ -41,7 +41,9 @@ export async function authorize<N extends Needs>(
   for (const [name, need] of wanted) {
     places.set(name, await resolvePlace(tx, caller, input[need.from] as ParsedId, mode))
   }
-  const writes = wanted.filter(([, need]) => need.right !== 'read').map(([name]) => places.get(name)?.sid ?? '')
+  const writes = wanted
+    .filter(([, need]) => need.right !== 'read')
+    .map(([name]) => places.get(name)?.sid ?? '')
   if (mode.canWrite) for (const sid of [...new Set(writes)].sort()) await tx.lock('stores', sid)
   const grants: Record<string, unknown> = {}
   for (const [name, need] of wanted) {

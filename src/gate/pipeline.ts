@@ -135,7 +135,7 @@ export function gate(options: { db: Db; auth: Authenticator; nodeId: string; now
         if (exchange.expectsContinue) await gate.reading(admitted, rule, input, () => Promise.resolve())
         startBody(exchange)
         const bytes = await readBody(exchange, exchange.limits.jsonBytes)
-        input = rule.body(parseJson(bytes, exchange.limits.jsonDepth), input)
+        input = rule.body(parseJson(bytes, exchange.limits.jsonDepth, exchange.limits.jsonKeys), input)
       }
       return gate.writing(admitted, rule, input, handle)
     },

@@ -4,7 +4,10 @@ import { Failure } from '../model/failures.js'
 import { matchesTag, parseTagHeader, strongTag, weakTag } from '../model/tags.js'
 import type { ContentState } from '../model/content-state.js'
 
-const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = { DESELECTED: 'd', INSUFFICIENT_STORAGE: 'i' }
+const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = {
+  DESELECTED: 'd',
+  INSUFFICIENT_STORAGE: 'i',
+}
 
 /**
  * The opaque tag of an object's metadata: its identity and revision. A content state that only this node knows adds
@@ -33,7 +36,8 @@ export function checkIfMatch(exchange: Exchange, object: ObjectRow, thing: Match
   const current = metadataTags(object)
   if (object.content !== null) current.push(object.content)
   if (matchesTag(condition, current)) return
-  const tag = thing === 'content' && object.content !== null ? strongTag(object.content) : weakTag(metadataTag(object))
+  const tag =
+    thing === 'content' && object.content !== null ? strongTag(object.content) : weakTag(metadataTag(object))
   throw new Failure('preconditionFailed', 'If-Match names no current entity tag', { ETag: tag })
 }
 

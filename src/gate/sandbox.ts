@@ -16,7 +16,12 @@ const OID_BYTES = 16
 export class MustWrite extends Error {}
 
 /** The folder of the caller's application, made on its first use. */
-export async function resolveSandbox(tx: Tx, caller: Caller, canWrite: boolean, nowMs: number): Promise<SandboxRow> {
+export async function resolveSandbox(
+  tx: Tx,
+  caller: Caller,
+  canWrite: boolean,
+  nowMs: number,
+): Promise<SandboxRow> {
   const known = await findSandbox(tx, caller.userId, caller.appId)
   if (known !== undefined) return known
   if (!canWrite) throw new MustWrite()
@@ -47,7 +52,13 @@ async function freeName(tx: Tx, sid: string, parent: string, wanted: string): Pr
   return name
 }
 
-async function makeFolder(tx: Tx, sid: string, parent: string, name: string, nowMs: number): Promise<SandboxRow> {
+async function makeFolder(
+  tx: Tx,
+  sid: string,
+  parent: string,
+  name: string,
+  nowMs: number,
+): Promise<SandboxRow> {
   const oid = randomHex(OID_BYTES)
   await insertObject(tx, { sid, oid, parent, name, nameKey: nameKey(name), kind: 'folder', nowMs })
   return { sid, oid }

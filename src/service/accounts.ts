@@ -45,7 +45,8 @@ export function normalEmail(text: string): string {
   const email = text.trim().toLowerCase()
   const parts = email.split('@')
   const isAddress = parts.length === 2 && parts.every((part) => part !== '') && !/[\s\p{Cc}]/u.test(email)
-  if (!isAddress || email.length > EMAIL_LENGTH_MAX) throw new Failure('badArgs', 'email must be an e-mail address')
+  if (!isAddress || email.length > EMAIL_LENGTH_MAX)
+    throw new Failure('badArgs', 'email must be an e-mail address')
   return email
 }
 
@@ -74,7 +75,8 @@ export function accounts(deps: ServiceDeps): Accounts {
   return {
     async add(tx, actor, given) {
       const email = normalEmail(given.email)
-      if ((await findUserByEmail(tx, email)) !== undefined) throw new Failure('conflict', `${email} is a user already`)
+      if ((await findUserByEmail(tx, email)) !== undefined)
+        throw new Failure('conflict', `${email} is a user already`)
       const nowMs = deps.now()
       const sid = randomHex(ID_BYTES)
       const user: UserRow = {
@@ -98,7 +100,12 @@ export function accounts(deps: ServiceDeps): Accounts {
         nowMs,
       })
       await insertUser(tx, user, nowMs)
-      await record(tx, actor, { atMs: nowMs, action: 'user.create', subject: email, after: { admin: given.isAdmin } })
+      await record(tx, actor, {
+        atMs: nowMs,
+        action: 'user.create',
+        subject: email,
+        after: { admin: given.isAdmin },
+      })
       return user
     },
 
@@ -135,13 +142,23 @@ export function accounts(deps: ServiceDeps): Accounts {
       const user = await find(tx, email)
       if (!isAdmin) await checkNotLastAdmin(tx, user, 'made an ordinary user')
       await setUserAdmin(tx, user.id, isAdmin)
-      await record(tx, actor, { atMs: deps.now(), action: 'user.admin', subject: user.email, after: { admin: isAdmin } })
+      await record(tx, actor, {
+        atMs: deps.now(),
+        action: 'user.admin',
+        subject: user.email,
+        after: { admin: isAdmin },
+      })
     },
 
     async setQuota(tx, actor, email, quotaBytes) {
       const user = await find(tx, email)
       await setUserQuota(tx, user.id, quotaBytes)
-      await record(tx, actor, { atMs: deps.now(), action: 'user.quota', subject: user.email, after: { quotaBytes } })
+      await record(tx, actor, {
+        atMs: deps.now(),
+        action: 'user.quota',
+        subject: user.email,
+        after: { quotaBytes },
+      })
     },
   }
 }

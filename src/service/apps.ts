@@ -29,7 +29,10 @@ const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** https, plain http on loopback, or a private scheme; absolute, without a fragment. */
 export function checkRedirectUri(text: string): string {
-  const refused = new Failure('badArgs', 'the redirect URI must be https, http on loopback, or of a private scheme')
+  const refused = new Failure(
+    'badArgs',
+    'the redirect URI must be https, http on loopback, or of a private scheme',
+  )
   if (/[\s\p{Cc}#]/u.test(text) || !URL.canParse(text)) throw refused
   const url = new URL(text)
   if (REFUSED_SCHEMES.has(url.protocol)) throw refused
@@ -47,7 +50,8 @@ export function apps(deps: ServiceDeps): Apps {
   return {
     async add(tx, actor, given) {
       const name = given.name.trim()
-      if (name === '' || name.length > NAME_LENGTH_MAX) throw new Failure('badArgs', 'the name must have 1 to 255 characters')
+      if (name === '' || name.length > NAME_LENGTH_MAX)
+        throw new Failure('badArgs', 'the name must have 1 to 255 characters')
       if (given.redirectUris.length === 0) throw new Failure('badArgs', 'an application needs a redirect URI')
       if (!Number.isSafeInteger(given.tokenLifetimeSeconds) || given.tokenLifetimeSeconds < 0) {
         throw new Failure('badArgs', 'the token lifetime must be a whole number of seconds, 0 for ever')
@@ -70,7 +74,12 @@ export function apps(deps: ServiceDeps): Apps {
     async remove(tx, actor, id) {
       const app = await find(tx, id)
       await deleteApp(tx, id)
-      await record(tx, actor, { atMs: deps.now(), action: 'app.delete', subject: id, before: { name: app.name } })
+      await record(tx, actor, {
+        atMs: deps.now(),
+        action: 'app.delete',
+        subject: id,
+        before: { name: app.name },
+      })
     },
 
     async renewSecret(tx, actor, id) {

@@ -12,8 +12,7 @@ import { outOfSpace, type Space } from './space.js'
 
 /** Content that has arrived whole and is durable, but that no object names yet. */
 export type Arrived = { readonly hash: string; readonly size: number } & (
-  | { readonly place: string; readonly data: null }
-  | { readonly place: null; readonly data: Buffer }
+  { readonly place: string; readonly data: null } | { readonly place: null; readonly data: Buffer }
 )
 
 export interface Contents {
@@ -29,7 +28,11 @@ export function contents(deps: ServiceDeps, space: Space): Contents {
       await checkRoom(tx, space, grant, arrived)
       if (await insertBlob(tx, arrived, nowMs)) await addNodeUse(tx, deps.nodeId, arrived.size)
       else if (arrived.place !== null) dropSpare(tx, deps, arrived.place)
-      const changed = await setContent(tx, object, { hash: arrived.hash, size: arrived.size, modifiedMs: nowMs })
+      const changed = await setContent(tx, object, {
+        hash: arrived.hash,
+        size: arrived.size,
+        modifiedMs: nowMs,
+      })
       await addStoreUse(tx, object.sid, arrived.size - (object.size ?? 0))
       if (object.content !== null && object.content !== arrived.hash) {
         await releaseContents(tx, deps, [object.content])

@@ -7,8 +7,7 @@ import type { ServiceDeps } from './deps.js'
 
 /** Content found in a transaction, to be opened after it. */
 export type FoundContent = { readonly hash: string; readonly size: number } & (
-  | { readonly place: string; readonly data: null }
-  | { readonly place: null; readonly data: Buffer }
+  { readonly place: string; readonly data: null } | { readonly place: null; readonly data: Buffer }
 )
 
 /** A download under way. */

@@ -13,17 +13,28 @@ export interface Presence {
   isDeselected(tx: Tx, caller: Caller, sid: string, oid: string): Promise<boolean>
   stateOf(tx: Tx, caller: Caller, file: ObjectRow): Promise<ContentState>
   /** The states of the files of one folder, by one look at the folders above. */
-  statesIn(tx: Tx, caller: Caller, folder: ObjectRow, files: readonly ObjectRow[]): Promise<(file: ObjectRow) => ContentState>
+  statesIn(
+    tx: Tx,
+    caller: Caller,
+    folder: ObjectRow,
+    files: readonly ObjectRow[],
+  ): Promise<(file: ObjectRow) => ContentState>
 }
 
 export function presence(deps: ServiceDeps, space: Space): Presence {
   async function isDeselected(tx: Tx, caller: Caller, sid: string, oid: string): Promise<boolean> {
     if (!caller.nodeDeselects) return false
     const chain = new Set(await listAncestorIds(tx, sid, oid))
-    return (await listDeselections(tx, deps.nodeId)).some((folder) => folder.sid === sid && chain.has(folder.oid))
+    return (await listDeselections(tx, deps.nodeId)).some(
+      (folder) => folder.sid === sid && chain.has(folder.oid),
+    )
   }
 
-  async function states(tx: Tx, deselected: boolean, someLackContent: boolean): Promise<(file: ObjectRow) => ContentState> {
+  async function states(
+    tx: Tx,
+    deselected: boolean,
+    someLackContent: boolean,
+  ): Promise<(file: ObjectRow) => ContentState> {
     const spent = someLackContent && !deselected && (await space.freeOnNode(tx)) === 0
     return (file) => contentState({ deselected, hasContent: file.content !== null, spent })
   }

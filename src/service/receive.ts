@@ -52,7 +52,11 @@ export function wrongLength(): Failure {
  * Receives a body that is the whole content: small content in memory, larger content into a staged file that becomes
  * a blob. Nothing stays of a body that is refused or lost.
  */
-export async function receiveWhole(deps: ServiceDeps, feed: Feed, bounds: BodyBounds): Promise<Arrived | 'lost'> {
+export async function receiveWhole(
+  deps: ServiceDeps,
+  feed: Feed,
+  bounds: BodyBounds,
+): Promise<Arrived | 'lost'> {
   const small: Buffer[] = []
   let smallBytes = 0
   let receiver: Receiver | undefined

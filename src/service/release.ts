@@ -24,5 +24,7 @@ export function removeBlob(deps: ServiceDeps, place: string): void {
 }
 
 export function removeStaged(deps: ServiceDeps, name: string): void {
-  deps.staging.remove(name).catch((error: unknown) => deps.complain('a staged file could not be removed', error))
+  deps.staging
+    .remove(name)
+    .catch((error: unknown) => deps.complain('a staged file could not be removed', error))
 }

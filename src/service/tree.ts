@@ -26,7 +26,11 @@ const OID_BYTES = 16
 export interface Tree {
   create(tx: Tx, parent: InsertGrant, kind: 'folder' | 'file', name: string): Promise<ObjectRow>
   /** Renames and moves; what is not given stays. The same name and place change nothing. */
-  place(tx: Tx, grant: WriteGrant, to: { parent?: InsertGrant | undefined; name?: string | undefined }): Promise<ObjectRow>
+  place(
+    tx: Tx,
+    grant: WriteGrant,
+    to: { parent?: InsertGrant | undefined; name?: string | undefined },
+  ): Promise<ObjectRow>
   remove(tx: Tx, grant: WriteGrant): Promise<void>
 }
 
@@ -45,7 +49,12 @@ export function tree(deps: ServiceDeps): Tree {
         kind,
         nowMs,
       })
-      await record(tx, grant.caller, { atMs: nowMs, action: `${kind}.create`, subject: idOf(object), after: placeOf(object) })
+      await record(tx, grant.caller, {
+        atMs: nowMs,
+        action: `${kind}.create`,
+        subject: idOf(object),
+        after: placeOf(object),
+      })
       return object
     },
 
@@ -73,7 +82,8 @@ export function tree(deps: ServiceDeps): Tree {
     async remove(tx, grant) {
       const { object } = grant
       if (object.parent === null) throw new Failure('badArgs', 'the root folder cannot be deleted')
-      if (grant.store.appdata === object.oid) throw new Failure('badArgs', `${APPDATA_NAME} cannot be deleted`)
+      if (grant.store.appdata === object.oid)
+        throw new Failure('badArgs', `${APPDATA_NAME} cannot be deleted`)
       const gone = await measureSubtree(tx, object.sid, object.oid)
       const staged = await listStagedInSubtree(tx, object.sid, object.oid)
       await deleteSubtree(tx, object.sid, object.oid)
@@ -110,7 +120,11 @@ function folderOf(grant: InsertGrant): ObjectRow {
 async function checkNotReserved(tx: Tx, grant: WriteGrant, what: string): Promise<void> {
   const { object, store } = grant
   if (store.appdata === object.oid) throw new Failure('badArgs', `${APPDATA_NAME} cannot be ${what}`)
-  if (store.appdata !== null && object.parent === store.appdata && (await isSandbox(tx, object.sid, object.oid))) {
+  if (
+    store.appdata !== null &&
+    object.parent === store.appdata &&
+    (await isSandbox(tx, object.sid, object.oid))
+  ) {
     throw new Failure('badArgs', `the folder of an application cannot be ${what}`)
   }
 }

@@ -56,7 +56,11 @@ export interface Uploads {
   /** Makes the identifier live on. */
   touch(session: Session): Promise<void>
   begin(authorized: Authorized): Promise<Outcome>
-  whole(authorized: Authorized, feed: Feed, bounds: { exactBytes: number | undefined; roomBytes: number }): Promise<Outcome>
+  whole(
+    authorized: Authorized,
+    feed: Feed,
+    bounds: { exactBytes: number | undefined; roomBytes: number },
+  ): Promise<Outcome>
   firstChunk(authorized: Authorized, feed: Feed, plan: Chunk, roomBytes: number): Promise<Outcome>
   nextChunk(
     authorized: Authorized,
@@ -74,7 +78,11 @@ export function known(id: string, session: Session | undefined): KnownUpload {
 
 export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads {
   /** Makes arrived content the file's; content that is refused at the last moment goes again. */
-  async function store(authorized: Authorized, arrived: Arrived, session: Session | undefined): Promise<Outcome> {
+  async function store(
+    authorized: Authorized,
+    arrived: Arrived,
+    session: Session | undefined,
+  ): Promise<Outcome> {
     try {
       await authorized(async (tx, grant) => {
         if (session !== undefined) {
@@ -90,7 +98,11 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     return { kind: 'stored', hash: arrived.hash }
   }
 
-  async function createSession(authorized: Authorized, staged: string, received: Receiver | undefined): Promise<Outcome> {
+  async function createSession(
+    authorized: Authorized,
+    staged: string,
+    received: Receiver | undefined,
+  ): Promise<Outcome> {
     const id = randomHex(UPLOAD_ID_BYTES)
     await authorized(async (tx, grant) => {
       const row: UploadRow = {
@@ -143,7 +155,12 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
   }
 
   /** Puts a body behind what was received before `first`. What arrived of a lost body is kept. */
-  async function append(session: Session, feed: Feed, plan: Chunk, roomBytes: number): Promise<'lost' | Receiver> {
+  async function append(
+    session: Session,
+    feed: Feed,
+    plan: Chunk,
+    roomBytes: number,
+  ): Promise<'lost' | Receiver> {
     const { first } = plan
     await rewind(session, first)
     const receiver = await continueAt(session, first)
@@ -212,7 +229,8 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     async find(tx, id, grant) {
       if (!isHex(id, UPLOAD_ID_BYTES * 2)) return undefined
       const row = await findUpload(tx, hashSecret(id))
-      if (row === undefined || row.node_id !== deps.nodeId || row.user_id !== grant.caller.userId) return undefined
+      if (row === undefined || row.node_id !== deps.nodeId || row.user_id !== grant.caller.userId)
+        return undefined
       if (row.sid !== grant.object.sid || row.oid !== grant.object.oid) return undefined
       return row.used_ms + deps.uploadLifetimeMs < deps.now() ? undefined : { id, row }
     },

@@ -1,0 +1,103 @@
+import type { Exchange } from '../http/exchange.js'
+import { replyFailure } from '../http/failures.js'
+import { replyEmpty, replyJson } from '../http/reply.js'
+import { ConnectionLost } from '../http/body.js'
+import { splitPath } from '../http/segments.js'
+import { routeCookie } from '../gate/affinity.js'
+import { Failure } from '../model/failures.js'
+import {
+  compareVersions,
+  parseVersion,
+  V1_0,
+  V1_1,
+  V1_2,
+  V1_3,
+  V1_4,
+  versionText,
+  type Version,
+} from '../model/version.js'
+import type { Answer, ApiDeps, Method } from './route.js'
+import { ROUTES } from './routes.js'
+import { compileTable, type RouteTable } from './table.js'
+import { compileViews, type Views } from './views.js'
+
+interface ServedVersion {
+  readonly version: Version
+  readonly table: RouteTable
+  readonly views: Views
+}
+
+const LEGACY = [V1_1, V1_2]
+
+/** Serves everything under /api/. */
+export function apiDoor(
+  api: ApiDeps,
+  options: { legacyVersions: boolean },
+): (exchange: Exchange) => Promise<void> {
+  const versions = options.legacyVersions ? [V1_0, V1_1, V1_2, V1_3, V1_4] : [V1_0, V1_3, V1_4]
+  const served = new Map<string, ServedVersion>(
+    versions.map((version) => [
+      `v${versionText(version)}`,
+      { version, table: compileTable(ROUTES, version), views: compileViews(version) },
+    ]),
+  )
+  const cookie = routeCookie(api.service.nodeId)
+
+  return async (exchange) => {
+    exchange.extraHeaders['Set-Cookie'] = cookie
+    const [, prefix = '', ...segments] = splitPath(exchange.path)
+    const current = served.get(prefix)
+    try {
+      if (current === undefined) throw unknownVersion(prefix)
+      await serve(exchange, current, segments)
+    } catch (error) {
+      if (error instanceof ConnectionLost) exchange.res.destroy()
+      else if (error instanceof Failure && !exchange.res.headersSent) {
+        const isOld = current !== undefined && compareVersions(current.version, V1_3) < 0
+        replyFailure(exchange, error, { storageAsInternal: isOld })
+      } else throw error
+    }
+  }
+
+  async function serve(
+    exchange: Exchange,
+    { version, table, views }: ServedVersion,
+    segments: string[],
+  ): Promise<void> {
+    const found = table.find(segments)
+    if (found === undefined) throw new Failure('notFound', 'there is no such path in this version')
+    const allow = allowed([...found.methods.keys()])
+    if (exchange.method === 'OPTIONS') return replyEmpty(exchange, 204, { Allow: allow })
+    const method = exchange.method === 'HEAD' ? 'GET' : exchange.method
+    const route = found.methods.get(method as Method)
+    if (route === undefined) {
+      throw new Failure('methodNotAllowed', `the method ${exchange.method} is not served here`, {
+        Allow: allow,
+      })
+    }
+    const answer = await route.serve({ api, incoming: { exchange, params: found.params }, version, views })
+    if (answer !== undefined) send(exchange, answer)
+  }
+}
+
+function send(exchange: Exchange, answer: Answer): void {
+  if (answer.json === undefined) replyEmpty(exchange, answer.status, answer.headers)
+  else replyJson(exchange, answer.status, answer.json, answer.headers)
+}
+
+function allowed(methods: readonly Method[]): string {
+  const names: string[] = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  return [...names, 'OPTIONS'].join(', ')
+}
+
+function unknownVersion(prefix: string): Failure {
+  const version = parseVersion(prefix)
+  if (version !== undefined && LEGACY.some((legacy) => compareVersions(legacy, version) === 0)) {
+    const text = versionText(version)
+    return new Failure(
+      'notFound',
+      `version ${text} is served only when the server runs with --legacy-versions`,
+    )
+  }
+  return new Failure('notFound', 'this version of the API is not served')
+}

@@ -1,0 +1,63 @@
+import { within, type Version } from '../model/version.js'
+import type { Method, Route } from './route.js'
+
+/** The rows that one path has in one version. */
+interface Found {
+  readonly methods: ReadonlyMap<Method, Route>
+  readonly params: Record<string, string>
+}
+
+export interface RouteTable {
+  find(segments: readonly string[]): Found | undefined
+}
+
+interface Branch {
+  readonly literals: Map<string, Branch>
+  wildcard: { name: string; branch: Branch } | undefined
+  readonly methods: Map<Method, Route>
+}
+
+/** Puts the rows of a version into a tree of segments, once. A literal segment wins over one that takes any text. */
+export function compileTable(routes: readonly Route[], version: Version): RouteTable {
+  const root = newBranch()
+  for (const route of routes) {
+    if (within(version, route.since, route.until)) insert(root, route)
+  }
+  return { find: (segments) => walk(root, segments, 0, {}) }
+}
+
+function newBranch(): Branch {
+  return { literals: new Map(), wildcard: undefined, methods: new Map() }
+}
+
+function insert(root: Branch, route: Route): void {
+  let branch = root
+  for (const segment of route.path.slice(1).split('/')) {
+    if (segment.startsWith(':')) {
+      branch.wildcard ??= { name: segment.slice(1), branch: newBranch() }
+      branch = branch.wildcard.branch
+    } else {
+      const next = branch.literals.get(segment) ?? newBranch()
+      branch.literals.set(segment, next)
+      branch = next
+    }
+  }
+  if (branch.methods.has(route.method)) throw new Error(`two rows for ${route.method} ${route.path}`)
+  branch.methods.set(route.method, route)
+}
+
+function walk(
+  branch: Branch,
+  segments: readonly string[],
+  index: number,
+  params: Record<string, string>,
+): Found | undefined {
+  const segment = segments[index]
+  if (segment === undefined)
+    return branch.methods.size === 0 ? undefined : { methods: branch.methods, params }
+  const literal = branch.literals.get(segment)
+  const found = literal === undefined ? undefined : walk(literal, segments, index + 1, params)
+  if (found !== undefined || branch.wildcard === undefined) return found
+  const { name, branch: next } = branch.wildcard
+  return walk(next, segments, index + 1, { ...params, [name]: segment })
+}

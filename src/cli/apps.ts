@@ -1,0 +1,116 @@
+import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { listApps } from '../db/apps.js'
+import { ensureCertificate } from '../http/tls.js'
+import { apps } from '../service/apps.js'
+import { COMMAND_LINE } from '../service/journal.js'
+import { valuesOf, withInstallation, type Context } from './context.js'
+import { addSettings, leaf } from './leaf.js'
+import { print } from './output.js'
+import { SERVE_SETTINGS, serveSettings, UsageError, type ServeSettings } from './settings.js'
+
+const YEAR_SECONDS = 31_536_000
+
+export function addAppCommands(program: Command): void {
+  const app = program.command('app').description('applications that may ask for access')
+
+  leaf(app, 'add <name>', 'register an application')
+    .option('--redirect-uri <uri>', 'where the browser goes back to; may be repeated', collect, [])
+    .option('--description <text>', 'what it is', '')
+    .option('--public', 'it cannot keep a secret')
+    .option('--token-lifetime <seconds>', 'life of its tokens, 0 for ever', String(YEAR_SECONDS))
+    .action(async (name: string, options: Record<string, unknown>, command: Command) => {
+      const redirectUris = options['redirectUri'] as string[]
+      const tokenLifetimeSeconds = seconds(String(options['tokenLifetime']))
+      if (redirectUris.length === 0) throw new UsageError('an application needs a --redirect-uri')
+      await withInstallation(command, async (context) => {
+        const { app: made, secret } = await context.write((tx) =>
+          apps(context.deps).add(tx, COMMAND_LINE, {
+            name,
+            description: String(options['description']),
+            redirectUris,
+            isPublic: options['public'] === true,
+            tokenLifetimeSeconds,
+          }),
+        )
+        const shown = {
+          client_id: made.id,
+          ...(secret === undefined ? {} : { client_secret: secret }),
+          name: made.name,
+          redirect_uris: redirectUris,
+        }
+        print(context.isJson, shown, () => [
+          `client_id      ${made.id}`,
+          ...(secret === undefined ? [] : [`client_secret  ${secret}`, 'The secret is shown this once.']),
+        ])
+      })
+    })
+
+  leaf(app, 'list', 'the applications by name').action(async (_: unknown, command: Command) => {
+    await withInstallation(command, async (context) => {
+      const rows = (await context.read(listApps)).map((row) => ({
+        client_id: row.id,
+        name: row.name,
+        description: row.description,
+        redirect_uris: JSON.parse(row.redirect_uris) as string[],
+        public: row.is_public === 1,
+        token_lifetime: row.token_lifetime_s,
+      }))
+      print(context.isJson, rows, () => rows.map((row) => `${row.client_id}\t${row.name}`))
+    })
+  })
+
+  leaf(app, 'remove <client-id>', 'remove an application with its tokens').action(
+    async (id: string, _: unknown, command: Command) => {
+      await withInstallation(command, async (context) => {
+        await context.write((tx) => apps(context.deps).remove(tx, COMMAND_LINE, id))
+        print(context.isJson, { removed: id }, () => [`removed ${id}`])
+      })
+    },
+  )
+
+  const config = leaf(app, 'config <client-id>', 'print appconfig.json with a new secret')
+  addSettings(
+    config,
+    SERVE_SETTINGS.filter(({ name }) => ['host', 'port', 'base-url', 'tls-cert', 'tls-key'].includes(name)),
+  )
+  config.action(async (id: string, _: unknown, command: Command) => {
+    const settings = serveSettings(valuesOf(command))
+    await withInstallation(command, async (context) => {
+      const cert = await certificate(context, settings)
+      const { secret } = await context.write((tx) => apps(context.deps).renewSecret(tx, COMMAND_LINE, id))
+      const shown = {
+        client_id: id,
+        ...(secret === undefined ? {} : { client_secret: secret }),
+        hostname: hostOf(settings),
+        cert,
+      }
+      print(true, shown, () => [])
+    })
+  })
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value]
+}
+
+function seconds(text: string): number {
+  const number = Number(text)
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
+    throw new UsageError(`${text} is no number of seconds`)
+  return number
+}
+
+async function certificate(context: Context, settings: ServeSettings): Promise<string> {
+  if (settings.tls !== undefined) return readFile(settings.tls.cert, 'utf8')
+  return (await ensureCertificate(join(context.installation.dataDir, 'tls'), hostname())).cert
+}
+
+/** Without a scheme, and with the port when it is not the usual one. */
+function hostOf(settings: ServeSettings): string {
+  if (settings.baseUrl !== undefined) return new URL(settings.baseUrl).host
+  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+  return settings.port === 443 ? host : `${host}:${settings.port}`
+}

@@ -1,0 +1,69 @@
+import { access, constants, mkdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { openDiskStore } from '../blob/disk.js'
+import { openStaging } from '../blob/staging.js'
+import { ensureEpoch } from '../db/changes.js'
+import type { Db } from '../db/db.js'
+import { ensureNode } from '../db/nodes.js'
+import { openDatabase } from '../db/open.js'
+import { randomHex } from '../model/secrets.js'
+import { nodeIdentity } from '../nodes/identity.js'
+import { localTurnstile, register } from '../nodes/turnstile.js'
+import type { ServiceDeps } from '../service/deps.js'
+
+/** The stored state of a node, opened: what a server and a command both start from. */
+export interface Installation {
+  readonly dataDir: string
+  readonly nodeId: string
+  readonly db: Db
+  readonly parts: Pick<ServiceDeps, 'nodeId' | 'now' | 'blobs' | 'staging'>
+  close(): Promise<void>
+}
+
+const EPOCH_BYTES = 16
+
+export async function openInstallation(
+  settings: { dataDir: string; database: string | undefined },
+  log: (message: string) => void,
+): Promise<Installation> {
+  const dataDir = resolve(settings.dataDir)
+  await prepareFolder(dataDir)
+  const nodeId = await nodeIdentity(dataDir)
+  const db = await openDatabase({ url: settings.database, dataDir, log })
+  try {
+    await db.write(async (tx) => {
+      await ensureEpoch(tx, randomHex(EPOCH_BYTES))
+      await ensureNode(tx, nodeId, Date.now())
+    })
+    const blobs = await openDiskStore(join(dataDir, 'blobs'))
+    const staging = await openStaging(join(dataDir, 'staging'))
+    return { dataDir, nodeId, db, parts: { nodeId, now: Date.now, blobs, staging }, close: () => db.close() }
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
+
+async function prepareFolder(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    if (!(await stat(dataDir)).isDirectory()) throw new Error('it is not a folder')
+    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`the data folder ${dataDir} cannot be used: ${reason}`, { cause: error })
+  }
+}
+
+/** What the verbs need when no server runs in this process: nobody to signal, nobody to wait for. */
+export function commandDeps(installation: Installation, complain: ServiceDeps['complain']): ServiceDeps {
+  return {
+    ...installation.parts,
+    turnstile: localTurnstile(register(1), 0),
+    signal: () => undefined,
+    diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
+    uploadLifetimeMs: Number.MAX_SAFE_INTEGER,
+    quotaBytes: null,
+    complain,
+  }
+}

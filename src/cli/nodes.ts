@@ -1,0 +1,100 @@
+import type { Command } from 'commander'
+import { deselect, findNode, listDeselections, select, setCapacity } from '../db/nodes.js'
+import { findObject } from '../db/objects.js'
+import { sumStagedBytes } from '../db/uploads.js'
+import type { Tx } from '../db/db.js'
+import { Failure } from '../model/failures.js'
+import { formatId, parseId } from '../model/ids.js'
+import { COMMAND_LINE, record } from '../service/journal.js'
+import { withInstallation, type Context } from './context.js'
+import { leaf } from './leaf.js'
+import { print } from './output.js'
+import { UsageError } from './settings.js'
+import { byteCount } from './users.js'
+
+export function addNodeCommands(program: Command): void {
+  const node = program.command('node').description('this node and what it holds')
+
+  leaf(node, 'show', 'id, capacity, use and deselected folders').action(
+    async (_: unknown, command: Command) => {
+      await withInstallation(command, async (context) => {
+        const shown = await context.read((tx) => facts(tx, context))
+        print(context.isJson, shown, () => [
+          `id          ${shown.id}`,
+          `capacity    ${shown.capacity ?? 'the disk'}`,
+          `used        ${shown.used}`,
+          ...shown.deselected.map((id) => `deselected  ${id}`),
+        ])
+      })
+    },
+  )
+
+  leaf(node, 'deselect <folder-id>', 'stop holding the content of a folder here').action(
+    async (id: string, _: unknown, command: Command) => {
+      await withInstallation(command, async (context) => {
+        await context.write(async (tx) => {
+          const folder = await findFolder(tx, id)
+          await deselect(tx, context.installation.nodeId, folder.sid, folder.oid)
+          await note(tx, context, 'node.deselect', formatId(folder.sid, folder.oid))
+        })
+        print(context.isJson, { deselected: id }, () => [`deselected ${id}`])
+      })
+    },
+  )
+
+  leaf(node, 'select <folder-id>', 'hold the content of a folder here again').action(
+    async (id: string, _: unknown, command: Command) => {
+      await withInstallation(command, async (context) => {
+        await context.write(async (tx) => {
+          const folder = await findFolder(tx, id)
+          await select(tx, context.installation.nodeId, folder.sid, folder.oid)
+          await note(tx, context, 'node.select', formatId(folder.sid, folder.oid))
+        })
+        print(context.isJson, { selected: id }, () => [`selected ${id}`])
+      })
+    },
+  )
+
+  leaf(node, 'capacity <bytes|none>', 'how many bytes of content this node may hold').action(
+    async (wish: string, _: unknown, command: Command) => {
+      const bytes = wish === 'none' ? null : byteCount(wish)
+      await withInstallation(command, async (context) => {
+        await context.write(async (tx) => {
+          await setCapacity(tx, context.installation.nodeId, bytes)
+          await note(tx, context, 'node.capacity', context.installation.nodeId, { bytes })
+        })
+        print(context.isJson, { capacity: wish === 'none' ? 'none' : bytes }, () => [
+          `the capacity is ${wish}`,
+        ])
+      })
+    },
+  )
+}
+
+async function facts(
+  tx: Tx,
+  context: Context,
+): Promise<{ id: string; capacity?: number; used: number; deselected: string[] }> {
+  const { nodeId } = context.installation
+  const row = await findNode(tx, nodeId)
+  const deselected = await listDeselections(tx, nodeId)
+  return {
+    id: nodeId,
+    ...(row === undefined || row.capacity === null ? {} : { capacity: row.capacity }),
+    used: (row?.used ?? 0) + (await sumStagedBytes(tx, nodeId)),
+    deselected: deselected.map((folder) => formatId(folder.sid, folder.oid)),
+  }
+}
+
+async function findFolder(tx: Tx, text: string): Promise<{ sid: string; oid: string }> {
+  const id = parseId(text)
+  if (id === undefined || 'alias' in id) throw new UsageError(`${text} is no identifier of a folder`)
+  const object = await findObject(tx, id.sid, id.oid)
+  if (object === undefined || object.kind === 'file')
+    throw new Failure('notFound', `there is no folder ${text}`)
+  return object
+}
+
+function note(tx: Tx, context: Context, action: string, subject: string, after?: unknown): Promise<void> {
+  return record(tx, COMMAND_LINE, { atMs: context.deps.now(), action, subject, after })
+}

@@ -1,0 +1,305 @@
+import cluster, { type Worker } from 'node:cluster'
+import { createServer } from 'node:net'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { AggregatorRegistry } from 'prom-client'
+import { setCapacity } from '../db/nodes.js'
+import { startCheckpointer } from '../db/checkpointer.js'
+import { ensureCertificate } from '../http/tls.js'
+import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
+import { lockDataFolder } from '../nodes/lock.js'
+import { openLog, type Logger } from '../nodes/log.js'
+import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
+import { sweep } from '../service/sweep.js'
+import { commandDeps, openInstallation, type Installation } from './installation.js'
+import { buildServer, type Server } from './server.js'
+import type { ServeSettings } from './settings.js'
+
+const WORKER_SETTINGS = 'STARLING_WORKER_SETTINGS'
+const EXPIRE_EVERY_MS = 60_000
+const LEFTOVERS_EVERY_MS = 30 * 60_000
+/** A worker that keeps dying at once is not started in a hurry. */
+const RESTART_DELAY_MS = 500
+const STOP_MARGIN_MS = 3_000
+
+/** Runs a node until it is told to stop; resolves with the exit status. */
+export async function serve(
+  settings: ServeSettings,
+  onReady: (origin: string) => Promise<void>,
+): Promise<number> {
+  const { log, flush } = openLog(settings.logLevel, { process: 'primary', pid: process.pid })
+  const installation = await openInstallation(settings, (message) => log.warn(message))
+  try {
+    const lock = lockDataFolder(installation.dataDir)
+    const ready = await prepare(settings, installation)
+    const duties = startDuties(ready, installation, log)
+    const started =
+      ready.workers === 1
+        ? await runAlone(ready, installation, duties, log)
+        : await runWorkers(ready, duties, log)
+    process.stdout.write(`listening on https://${bracketed(ready.host)}:${started.port}\n`)
+    await onReady(`https://${bracketed(ready.host)}:${started.port}`)
+    const status = await Promise.race([stopSignal().then(() => 0), started.failed])
+    log.info('stopping')
+    await started.stop()
+    await duties.stop()
+    lock.release()
+    return status
+  } finally {
+    await installation.close()
+    flush()
+  }
+}
+
+interface Started {
+  readonly port: number
+  readonly failed: Promise<number>
+  stop(): Promise<void>
+}
+
+/** What is settled once for all processes: the certificate, the capacity, a port that was left open. */
+async function prepare(settings: ServeSettings, installation: Installation): Promise<ServeSettings> {
+  const { capacityBytes } = settings
+  if (capacityBytes !== undefined) {
+    await installation.db.write((tx) => setCapacity(tx, installation.nodeId, capacityBytes))
+  }
+  const port = settings.port === 0 ? await freePort(settings.host) : settings.port
+  if (settings.behindProxy || settings.tls !== undefined)
+    return { ...settings, port, dataDir: installation.dataDir }
+  const directory = join(installation.dataDir, 'tls')
+  await ensureCertificate(directory, hostname())
+  const tls = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') }
+  return { ...settings, port, tls, dataDir: installation.dataDir }
+}
+
+/** All workers must share one port, so a free one is found before they start. */
+async function freePort(host: string): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', reject)
+    probe.listen(0, host, resolve)
+  })
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no free port was found')
+  return address.port
+}
+
+interface Duties {
+  readonly shared: Register
+  stop(): Promise<void>
+}
+
+/** What one process does for the whole node: it keeps the register, sweeps, and moves the log into the database. */
+function startDuties(settings: ServeSettings, installation: Installation, log: Logger): Duties {
+  const shared = register(settings.uploadsMax)
+  const checkpointer =
+    settings.database === undefined
+      ? startCheckpointer(installation.dataDir, { log: (text) => log.warn(text) })
+      : undefined
+  const broom = sweep(
+    {
+      ...commandDeps(installation, (message, error) => log.error({ err: error }, message)),
+      turnstile: localTurnstile(shared, 0),
+      uploadLifetimeMs: settings.uploadLifetimeMs,
+    },
+    installation.db,
+  )
+  const stops = [
+    repeat(Math.min(EXPIRE_EVERY_MS, settings.uploadLifetimeMs / 2), () => broom.expireUploads(), log),
+    repeat(LEFTOVERS_EVERY_MS, () => broom.removeLeftovers(), log),
+  ]
+  return {
+    shared,
+    async stop() {
+      for (const stop of stops) await stop()
+      await checkpointer?.stop()
+    },
+  }
+}
+
+/** Runs a task at once and then again and again, never twice at a time. */
+function repeat(everyMs: number, task: () => Promise<unknown>, log: Logger): () => Promise<void> {
+  let running: Promise<unknown> = Promise.resolve()
+  let isIdle = true
+  const run = (): void => {
+    if (!isIdle) return
+    isIdle = false
+    running = task()
+      .catch((error: unknown) => log.error({ err: error }, 'the sweep failed'))
+      .finally(() => {
+        isIdle = true
+      })
+  }
+  run()
+  const timer = setInterval(run, everyMs)
+  timer.unref()
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
+}
+
+async function runAlone(
+  settings: ServeSettings,
+  installation: Installation,
+  duties: Duties,
+  log: Logger,
+): Promise<Started> {
+  const server: Server = await buildServer(
+    settings,
+    installation,
+    {
+      turnstile: localTurnstile(duties.shared, 1),
+      signal: (signal) => server.heed(signal),
+      metrics: undefined,
+    },
+    log,
+  )
+  const port = await server.listen().catch((error: unknown) => {
+    throw listenFailure(settings, error)
+  })
+  return { port, failed: new Promise(() => undefined), stop: () => server.stop() }
+}
+
+async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger): Promise<Started> {
+  const aggregator = new AggregatorRegistry()
+  let isStopping = false
+  let fail: (error: Error) => void = () => undefined
+  let listening = 0
+  const env = { [WORKER_SETTINGS]: JSON.stringify(settings) }
+
+  const allListening = new Promise<void>((resolve, reject) => {
+    fail = reject
+    const start = (): void => {
+      const worker = cluster.fork(env)
+      worker.on('message', (message: ToPrimary) => {
+        if (message.say === 'listening' && (listening += 1) === settings.workers) resolve()
+        else if (message.say === 'failed') fail(new Error(message.message))
+        else hear(worker, message)
+      })
+    }
+    cluster.on('exit', (worker, code, signal) => {
+      duties.shared.evict(worker.id)
+      if (isStopping) return
+      log.error({ worker: worker.id, code, signal }, 'a worker died and is replaced')
+      setTimeout(() => {
+        if (!isStopping) start()
+      }, RESTART_DELAY_MS)
+    })
+    for (let count = 0; count < settings.workers; count += 1) start()
+  })
+
+  function hear(worker: Worker, message: ToPrimary): void {
+    if (message.say === 'enter') {
+      const result = duties.shared.enter(worker.id, message.ticket, {
+        slot: message.slot,
+        lock: message.lock,
+      })
+      tell(worker, { say: 'entered', ticket: message.ticket, result })
+    } else if (message.say === 'leave') duties.shared.leave(worker.id, message.ticket)
+    else if (message.say === 'signal') broadcast({ say: 'signal', signal: message.signal })
+    else if (message.say === 'metrics?') {
+      const { question } = message
+      aggregator.clusterMetrics().then(
+        (text) => tell(worker, { say: 'metrics', question, text }),
+        () => tell(worker, { say: 'metrics', question, text: '' }),
+      )
+    }
+  }
+
+  const stop = async (): Promise<void> => {
+    isStopping = true
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+    const gone = workers.map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())))
+    broadcast({ say: 'stop' })
+    const deadline = setTimeout(() => {
+      for (const worker of workers) worker.process.kill('SIGKILL')
+    }, settings.limits.stopMs + STOP_MARGIN_MS)
+    await Promise.all(gone)
+    clearTimeout(deadline)
+  }
+
+  try {
+    await allListening
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { port: settings.port, failed: new Promise(() => undefined), stop }
+}
+
+function broadcast(message: ToWorker): void {
+  for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) tell(worker, message)
+}
+
+function tell(worker: Worker, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message)
+}
+
+/** The life of a worker process: it serves until the primary says stop or is gone. */
+export async function runWorker(settings: ServeSettings): Promise<void> {
+  const { log, flush } = openLog(settings.logLevel, { process: 'worker', pid: process.pid })
+  // The terminal sends its signals to every process; the primary alone decides when a worker ends.
+  process.on('SIGINT', () => undefined)
+  process.on('SIGTERM', () => undefined)
+  process.on('disconnect', () => process.exit(1))
+  let server: Server | undefined
+  const channel = workerChannel({
+    onSignal: (signal) => server?.heed(signal),
+    onStop: () => {
+      const stopped = server?.stop() ?? Promise.resolve()
+      stopped.then(
+        () => {
+          flush()
+          process.exit(0)
+        },
+        () => process.exit(1),
+      )
+    },
+  })
+  try {
+    const installation = await openInstallation(settings, (message) => log.warn(message))
+    server = await buildServer(
+      settings,
+      installation,
+      {
+        turnstile: channel.turnstile,
+        signal: (signal) => channel.tell({ say: 'signal', signal }),
+        metrics: channel.metrics,
+      },
+      log,
+    )
+    AggregatorRegistry.setRegistries(server.registries)
+    // Making one is what lets a worker answer the primary's question for its counts.
+    new AggregatorRegistry()
+    channel.tell({ say: 'listening', port: await server.listen() })
+  } catch (error) {
+    channel.tell({ say: 'failed', message: listenFailure(settings, error).message })
+  }
+}
+
+export function workerSettings(): ServeSettings | undefined {
+  const text = process.env[WORKER_SETTINGS]
+  return cluster.isWorker && text !== undefined ? (JSON.parse(text) as ServeSettings) : undefined
+}
+
+function listenFailure(settings: ServeSettings, error: unknown): Error {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const where = `${bracketed(settings.host)}:${settings.port}`
+  if (code === 'EADDRINUSE') return new Error(`${where} is taken by another program`)
+  if (code === 'EACCES') return new Error(`${where} may not be listened on by this user`)
+  if (code === 'EADDRNOTAVAIL') return new Error(`${settings.host} is no address of this machine`)
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve())
+    process.once('SIGINT', () => resolve())
+  })
+}

@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises'
+import type { Registry } from 'prom-client'
+import { apiDoor } from '../api/dispatch.js'
+import { openApi } from '../api/openapi.js'
+import { consoleDoor } from '../console/pages.js'
+import { healthDoor } from '../console/health.js'
+import type { Db } from '../db/db.js'
+import { authenticator, type Authenticator } from '../gate/authenticate.js'
+import { gate } from '../gate/pipeline.js'
+import { isPreflight, replyPreflight } from '../http/cors.js'
+import type { Exchange } from '../http/exchange.js'
+import { replyFailure } from '../http/failures.js'
+import { createListener, type Listener } from '../http/listener.js'
+import { Failure } from '../model/failures.js'
+import { V1_0, V1_1, V1_2, V1_3, V1_4 } from '../model/version.js'
+import { watchDiskSpace } from '../nodes/disk-space.js'
+import { logRequests, type Logger } from '../nodes/log.js'
+import { metrics } from '../nodes/metrics.js'
+import { contents } from '../service/contents.js'
+import type { ServiceDeps, Signal, Turnstile } from '../service/deps.js'
+import { downloads } from '../service/downloads.js'
+import { presence } from '../service/presence.js'
+import { space } from '../service/space.js'
+import { tree } from '../service/tree.js'
+import { uploads } from '../service/uploads.js'
+import type { Installation } from './installation.js'
+import type { ServeSettings } from './settings.js'
+
+export interface Server {
+  listen(): Promise<number>
+  /** Another process changed something in a store. */
+  heed(signal: Signal): void
+  readonly registries: Registry[]
+  stop(): Promise<void>
+}
+
+/** How a server process reaches the others of its node. */
+export interface Neighbours {
+  readonly turnstile: Turnstile
+  readonly signal: (signal: Signal) => void
+  /** What all processes of the node have counted; absent: this one is alone. */
+  readonly metrics: (() => Promise<string>) | undefined
+}
+
+/** One process that answers requests, put together from its parts. */
+export async function buildServer(
+  settings: ServeSettings,
+  installation: Installation,
+  neighbours: Neighbours,
+  log: Logger,
+): Promise<Server> {
+  const { db, nodeId, dataDir } = installation
+  const disk = await watchDiskSpace(dataDir)
+  const deps: ServiceDeps = {
+    ...installation.parts,
+    turnstile: neighbours.turnstile,
+    signal: neighbours.signal,
+    diskFreeBytes: disk.freeBytes,
+    uploadLifetimeMs: settings.uploadLifetimeMs,
+    quotaBytes: settings.quotaBytes,
+    complain: (message, error) => log.error({ err: error }, message),
+  }
+  const spaceOf = space(deps)
+  const downloadsUnderWay = downloads(deps, db)
+  const auth = authenticator(nodeId, deps.now)
+  const door = apiDoor(
+    {
+      gate: gate({ db, auth, nodeId, now: deps.now }),
+      tree: tree(deps),
+      uploads: uploads(deps, db, contents(deps, spaceOf)),
+      presence: presence(deps, spaceOf),
+      space: spaceOf,
+      downloads: downloadsUnderWay,
+      turnstile: neighbours.turnstile,
+      service: deps,
+      baseUrl: ({ exchange }) => baseUrlOf(settings, exchange),
+    },
+    settings,
+  )
+  const versions = settings.legacyVersions ? [V1_0, V1_1, V1_2, V1_3, V1_4] : [V1_0, V1_3, V1_4]
+  const reference = consoleDoor({
+    document: (baseUrl) => openApi({ versions, baseUrl }),
+    baseUrl: (exchange) => baseUrlOf(settings, exchange),
+  })
+  const counted = metrics(() => listener.connections)
+  const health = healthDoor({
+    probe: () => db.read((tx) => tx.get('SELECT 1 AS one')),
+    checkAdmin: (exchange) => checkAdmin(db, auth, exchange),
+    behindProxy: settings.behindProxy,
+    metrics: neighbours.metrics ?? (() => counted.registry.metrics()),
+  })
+  const note = logRequests(log)
+
+  async function handle(exchange: Exchange): Promise<void> {
+    counted.observe(exchange)
+    note(exchange)
+    if (isPreflight(exchange)) return replyPreflight(exchange)
+    if (exchange.path.startsWith('/api/')) return door(exchange)
+    try {
+      if (await health(exchange)) return
+      if (reference(exchange)) return
+      throw new Failure('notFound', 'there is no such path')
+    } catch (error) {
+      if (error instanceof Failure && !exchange.res.headersSent) replyFailure(exchange, error)
+      else throw error
+    }
+  }
+
+  const listener: Listener = createListener({
+    tls: settings.behindProxy ? undefined : await readTls(settings),
+    limits: settings.limits,
+    handle,
+    log: (level, message, fields) => log[level](fields, message),
+  })
+
+  return {
+    async listen() {
+      return (await listener.listen(settings.port, settings.host)).port
+    },
+    heed: (signal) => downloadsUnderWay.recheck(signal.sid),
+    registries: [counted.registry],
+    async stop() {
+      await listener.stop()
+      downloadsUnderWay.stop()
+      disk.stop()
+      await installation.close()
+    },
+  }
+}
+
+/** For what belongs to those who run the installation. */
+async function checkAdmin(db: Db, auth: Authenticator, exchange: Exchange): Promise<void> {
+  const tokenHash = auth.tokenOf(exchange, false)
+  const caller = await db.read((tx) => auth.authenticate(tx, tokenHash, exchange, V1_3))
+  if (!caller.isAdmin) throw new Failure('forbidden', 'the access token lacks the scope organization.admin')
+}
+
+function baseUrlOf(settings: ServeSettings, exchange: Exchange): string {
+  return settings.baseUrl ?? `https://${exchange.req.headers.host ?? settings.host}`
+}
+
+async function readTls(settings: ServeSettings): Promise<{ cert: string; key: string }> {
+  if (settings.tls === undefined) throw new Error('no certificate')
+  const [cert, key] = await Promise.all([
+    readFile(settings.tls.cert, 'utf8'),
+    readFile(settings.tls.key, 'utf8'),
+  ])
+  return { cert, key }
+}

@@ -1,0 +1,292 @@
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { parse as parseToml } from 'smol-toml'
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
+
+/** Wrong usage: one clear line and exit status 2. */
+export class UsageError extends Error {}
+
+type Kind = 'text' | 'number' | 'switch'
+
+/** One setting: a flag, an environment variable and a key of the config file under one name. */
+export interface Setting {
+  readonly name: string
+  readonly kind: Kind
+  /** As the documentation shows it. */
+  readonly fallback: string
+  readonly help: string
+  /** Not offered as a flag, since a command line can be read by every user of the machine. */
+  readonly secret?: boolean
+}
+
+const COMMON: readonly Setting[] = [
+  { name: 'data', kind: 'text', fallback: './data', help: 'the data folder' },
+  {
+    name: 'database',
+    kind: 'text',
+    fallback: 'SQLite in the data folder',
+    help: 'postgres://… for PostgreSQL',
+  },
+  {
+    name: 'content',
+    kind: 'text',
+    fallback: 'files in the data folder',
+    help: 's3://bucket?endpoint=… for an S3 store',
+  },
+  { name: 'password-min', kind: 'number', fallback: '8', help: 'characters that a password must have' },
+]
+
+const SERVE: readonly Setting[] = [
+  { name: 'host', kind: 'text', fallback: '127.0.0.1', help: 'address to listen on' },
+  { name: 'port', kind: 'number', fallback: '8443', help: 'port to listen on; 0 takes a free one' },
+  {
+    name: 'base-url',
+    kind: 'text',
+    fallback: "from the request's Host",
+    help: 'address of the service as clients know it',
+  },
+  {
+    name: 'tls-cert',
+    kind: 'text',
+    fallback: 'DATA/tls/cert.pem, made on first start',
+    help: 'certificate file (PEM)',
+  },
+  {
+    name: 'tls-key',
+    kind: 'text',
+    fallback: 'DATA/tls/key.pem, made on first start',
+    help: 'key file (PEM)',
+  },
+  {
+    name: 'behind-proxy',
+    kind: 'switch',
+    fallback: 'off',
+    help: 'plain HTTP on loopback, TLS ended by a proxy',
+  },
+  { name: 'workers', kind: 'number', fallback: 'number of cores', help: 'processes that share the port' },
+  {
+    name: 'capacity',
+    kind: 'number',
+    fallback: 'the disk, with a reserve',
+    help: 'bytes of content this node may hold',
+  },
+  {
+    name: 'max-uploads',
+    kind: 'number',
+    fallback: '100',
+    help: 'bodies being received at once on this node',
+  },
+  {
+    name: 'upload-lifetime',
+    kind: 'number',
+    fallback: '86400',
+    help: 'seconds since the last use of an Upload-ID',
+  },
+  { name: 'legacy-versions', kind: 'switch', fallback: 'off', help: 'also serve the versions 1.1 and 1.2' },
+  { name: 'signup', kind: 'text', fallback: 'invited', help: 'who may sign up: open, invited or admin' },
+  { name: 'quota', kind: 'number', fallback: 'none', help: 'bytes per user, unless set for the user' },
+  {
+    name: 'smtp',
+    kind: 'text',
+    fallback: 'mails are written to DATA/outbox',
+    help: 'smtp://user:password@host:port',
+  },
+  { name: 'mail-from', kind: 'text', fallback: 'none', help: 'sender of mails' },
+  { name: 'ldap', kind: 'text', fallback: 'off', help: 'ldaps://host?base=…&bind=…&filter=…' },
+  { name: 'log-level', kind: 'text', fallback: 'info', help: 'trace, debug, info, warn, error or silent' },
+]
+
+const LIMIT_HELP: Readonly<Record<keyof HttpLimits, string>> = {
+  headerBytes: 'header lines of a request together',
+  headersMs: 'time for a handshake and for each request head',
+  bodyIdleMs: 'silence in a request body before the connection is cut',
+  bodyWindowMs: 'window in which a request body must grow',
+  bodyWindowBytes: 'bytes by which it must grow in that window',
+  drainIdleMs: 'time for which the client of a download may take nothing',
+  keepAliveMs: 'silence between two requests of a connection',
+  jsonBytes: 'largest JSON or form body',
+  jsonDepth: 'deepest nesting of a JSON body',
+  jsonKeys: 'members of all objects of a JSON body together',
+  connections: 'open connections of a process',
+  refusedConnections: 'connections beyond that which still get a 503',
+  requestsPerConnection: 'requests on one connection',
+  refusedDrainMs: 'how long an unwanted body is read',
+  refusedDrainBytes: 'how much of an unwanted body is read',
+  stopMs: 'time for requests under way when the server stops',
+}
+
+const LIMITS: readonly Setting[] = limitKeys().map((key) => ({
+  name: flagName(key),
+  kind: 'number',
+  fallback: String(DEFAULT_HTTP_LIMITS[key]),
+  help: LIMIT_HELP[key],
+}))
+
+export const COMMON_SETTINGS = COMMON
+export const SERVE_SETTINGS: readonly Setting[] = [...SERVE, ...LIMITS]
+
+function limitKeys(): (keyof HttpLimits)[] {
+  return Object.keys(DEFAULT_HTTP_LIMITS) as (keyof HttpLimits)[]
+}
+
+/** headersMs → headers-ms */
+function flagName(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+export interface CommonSettings {
+  readonly dataDir: string
+  readonly database: string | undefined
+  readonly passwordLengthMin: number
+}
+
+export interface ServeSettings extends CommonSettings {
+  readonly host: string
+  readonly port: number
+  readonly baseUrl: string | undefined
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly behindProxy: boolean
+  readonly workers: number
+  readonly capacityBytes: number | undefined
+  readonly uploadsMax: number
+  readonly uploadLifetimeMs: number
+  readonly legacyVersions: boolean
+  readonly quotaBytes: number | null
+  readonly logLevel: string
+  readonly limits: HttpLimits
+}
+
+/** Values by name: flags first, then the environment, then the config file. */
+export interface Values {
+  text(name: string): string | undefined
+  number(name: string, bounds?: { min?: number; max?: number }): number | undefined
+  isOn(name: string): boolean
+}
+
+export function gatherValues(
+  flags: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+  configFile: string | undefined,
+): Values {
+  const file = configFile === undefined ? {} : readConfig(configFile)
+
+  function raw(name: string): unknown {
+    const flag = flags[camel(name)]
+    if (flag !== undefined) return flag
+    return environment[`STARLING_${name.toUpperCase().replaceAll('-', '_')}`] ?? file[name]
+  }
+
+  return {
+    text(name) {
+      const value = raw(name)
+      if (value === undefined) return undefined
+      if (typeof value !== 'string' || value === '') throw new UsageError(`--${name} must be a text`)
+      return value
+    },
+    number(name, { min = 0, max = Number.MAX_SAFE_INTEGER } = {}) {
+      const value = raw(name)
+      if (value === undefined) return undefined
+      const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+      if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min || number > max) {
+        throw new UsageError(`--${name} must be a whole number${min > 0 ? ` of at least ${min}` : ''}`)
+      }
+      return number
+    },
+    isOn(name) {
+      const value = raw(name)
+      if (value === undefined || value === false || value === 'false' || value === '0' || value === 'off')
+        return false
+      if (value === true || value === 'true' || value === '1' || value === 'on') return true
+      throw new UsageError(`--${name} must be on or off`)
+    },
+  }
+}
+
+function camel(name: string): string {
+  return name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function readConfig(path: string): Record<string, unknown> {
+  let content: Record<string, unknown>
+  try {
+    content = parseToml(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+    throw new UsageError(`the config file ${path} cannot be read: ${reason}`)
+  }
+  const names = new Set([...COMMON_SETTINGS, ...SERVE_SETTINGS].map((setting) => setting.name))
+  for (const key of Object.keys(content)) {
+    if (!names.has(key)) throw new UsageError(`the config file ${path} has the unknown setting ${key}`)
+  }
+  return content
+}
+
+export function commonSettings(values: Values): CommonSettings {
+  if (values.text('content') !== undefined)
+    throw new UsageError('--content: only files in the data folder are supported')
+  return {
+    dataDir: values.text('data') ?? './data',
+    database: values.text('database'),
+    passwordLengthMin: values.number('password-min', { min: 1 }) ?? 8,
+  }
+}
+
+const SIGNUP = ['open', 'invited', 'admin']
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
+const PORT_MAX = 65_535
+const WORKERS_MAX = 256
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
+
+export function serveSettings(values: Values): ServeSettings {
+  const behindProxy = values.isOn('behind-proxy')
+  const host = values.text('host') ?? '127.0.0.1'
+  if (behindProxy && !LOOPBACK.has(host))
+    throw new UsageError('--behind-proxy listens on loopback only: --host must be a loopback address')
+  choice(values, 'signup', SIGNUP)
+  return {
+    ...commonSettings(values),
+    host,
+    port: values.number('port', { max: PORT_MAX }) ?? 8443,
+    baseUrl: baseUrl(values.text('base-url')),
+    tls: tlsFiles(values),
+    behindProxy,
+    workers: values.number('workers', { min: 1, max: WORKERS_MAX }) ?? availableParallelism(),
+    capacityBytes: values.number('capacity'),
+    uploadsMax: values.number('max-uploads', { min: 1 }) ?? 100,
+    uploadLifetimeMs: (values.number('upload-lifetime', { min: 1 }) ?? 86_400) * 1000,
+    legacyVersions: values.isOn('legacy-versions'),
+    quotaBytes: values.number('quota') ?? null,
+    logLevel: choice(values, 'log-level', LOG_LEVELS) ?? 'info',
+    limits: limits(values),
+  }
+}
+
+function limits(values: Values): HttpLimits {
+  const entries = limitKeys().map((key) => [
+    key,
+    values.number(flagName(key), { min: 1 }) ?? DEFAULT_HTTP_LIMITS[key],
+  ])
+  return Object.fromEntries(entries) as HttpLimits
+}
+
+function choice(values: Values, name: string, allowed: readonly string[]): string | undefined {
+  const value = values.text(name)
+  if (value !== undefined && !allowed.includes(value))
+    throw new UsageError(`--${name} must be one of ${allowed.join(', ')}`)
+  return value
+}
+
+function tlsFiles(values: Values): { cert: string; key: string } | undefined {
+  const cert = values.text('tls-cert')
+  const key = values.text('tls-key')
+  if (cert === undefined && key === undefined) return undefined
+  if (cert === undefined || key === undefined) throw new UsageError('--tls-cert and --tls-key go together')
+  return { cert, key }
+}
+
+function baseUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  if (!URL.canParse(text) || new URL(text).protocol !== 'https:')
+    throw new UsageError('--base-url must be an https address')
+  return text.replace(/\/+$/, '')
+}

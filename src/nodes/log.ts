@@ -1,0 +1,49 @@
+import { destination, pino, type Logger } from 'pino'
+import type { Exchange } from '../http/exchange.js'
+
+export type { Logger } from 'pino'
+
+/** Structured lines on standard error, written in the background; standard output is for the one line that scripts wait for. */
+export function openLog(level: string, fields: object): { log: Logger; flush(): void } {
+  const stream = destination({ dest: 2, sync: false, minLength: 4096, periodicFlush: 1000 })
+  const log = pino({ level, base: fields, timestamp: () => `,"time":"${new Date().toISOString()}"` }, stream)
+  return {
+    log,
+    flush() {
+      try {
+        stream.flushSync()
+      } catch {
+        // Standard error is gone; there is nobody left to tell.
+      }
+    },
+  }
+}
+
+/** One line a request, with nothing in it that opens a door. */
+export function logRequests(log: Logger): (exchange: Exchange) => void {
+  if (!log.isLevelEnabled('info')) return () => undefined
+  return (exchange) => {
+    exchange.res.once('close', () => {
+      log.info(
+        {
+          request: exchange.id,
+          method: exchange.method,
+          path: maskedPath(exchange.path),
+          status: exchange.res.statusCode,
+          ms: Date.now() - exchange.startedMs,
+          client: exchange.client,
+          ...(exchange.res.writableFinished ? {} : { cut: true }),
+        },
+        'request',
+      )
+    })
+  }
+}
+
+const TOKEN_IN_PATH = /^(\/auth\/token\/)[^/]+/
+const PATH_LENGTH_MAX = 300
+
+/** The query is never logged: it may hold a token. */
+export function maskedPath(path: string): string {
+  return path.replace(TOKEN_IN_PATH, '$1[masked]').slice(0, PATH_LENGTH_MAX)
+}
