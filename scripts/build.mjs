@@ -15,7 +15,8 @@ function digest() {
     const path = join(entry.parentPath, entry.name)
     hash.update(path.slice(root.length)).update('\0').update(readFileSync(path)).update('\0')
   }
-  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json']) hash.update(readFileSync(join(root, name)))
+  for (const name of ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'])
+    hash.update(readFileSync(join(root, name)))
   return hash.digest('hex')
 }
 

@@ -66,13 +66,12 @@ export function apiDoor(
   ): Promise<void> {
     const found = table.find(segments)
     if (found === undefined) throw new Failure('notFound', 'there is no such path in this version')
-    const allow = allowed([...found.methods.keys()])
-    if (exchange.method === 'OPTIONS') return replyEmpty(exchange, 204, { Allow: allow })
+    if (exchange.method === 'OPTIONS') return replyEmpty(exchange, 204, { Allow: allowed(found.methods) })
     const method = exchange.method === 'HEAD' ? 'GET' : exchange.method
     const route = found.methods.get(method as Method)
     if (route === undefined) {
       throw new Failure('methodNotAllowed', `the method ${exchange.method} is not served here`, {
-        Allow: allow,
+        Allow: allowed(found.methods),
       })
     }
     const answer = await route.serve({ api, incoming: { exchange, params: found.params }, version, views })
@@ -85,8 +84,10 @@ function send(exchange: Exchange, answer: Answer): void {
   else replyJson(exchange, answer.status, answer.json, answer.headers)
 }
 
-function allowed(methods: readonly Method[]): string {
-  const names: string[] = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+function allowed(methods: ReadonlyMap<Method, unknown>): string {
+  const names: string[] = [...methods.keys()].flatMap((method) =>
+    method === 'GET' ? ['GET', 'HEAD'] : [method],
+  )
   return [...names, 'OPTIONS'].join(', ')
 }
 

@@ -31,6 +31,7 @@ function newBranch(): Branch {
 }
 
 function insert(root: Branch, route: Route): void {
+  checkDeclared(route)
   let branch = root
   for (const segment of route.path.slice(1).split('/')) {
     if (segment.startsWith(':')) {
@@ -44,6 +45,15 @@ function insert(root: Branch, route: Route): void {
   }
   if (branch.methods.has(route.method)) throw new Error(`two rows for ${route.method} ${route.path}`)
   branch.methods.set(route.method, route)
+}
+
+/** The types ask for it already; a row that slipped past them must not open a door either. */
+function checkDeclared(route: Route): void {
+  const { access, rule }: Partial<Route> = route
+  const { needs }: Partial<Route['rule']> = rule ?? {}
+  if (access === undefined || needs === undefined) {
+    throw new Error(`${route.method} ${route.path} does not say who may call it`)
+  }
 }
 
 function walk(

@@ -92,8 +92,10 @@ export async function buildServer(
   const note = logRequests(log)
 
   async function handle(exchange: Exchange): Promise<void> {
-    counted.observe(exchange)
-    note(exchange)
+    exchange.res.once('close', () => {
+      counted.count(exchange)
+      note(exchange)
+    })
     if (isPreflight(exchange)) return replyPreflight(exchange)
     if (exchange.path.startsWith('/api/')) return door(exchange)
     try {

@@ -27,6 +27,13 @@ export async function insertBlob(tx: Tx, blob: BlobRow, nowMs: number): Promise<
   return inserted > 0
 }
 
+/** Content that is there already is from now on at this place; returns where it was. */
+export async function moveBlob(tx: Tx, hash: string, place: string): Promise<string | null> {
+  const before = await tx.get<{ place: string | null }>('SELECT place FROM blobs WHERE hash = $1', hash)
+  await tx.run('UPDATE blobs SET place = $2 WHERE hash = $1', hash, place)
+  return before?.place ?? null
+}
+
 /** Removes the row if no object names it any more, and says what it was. */
 export function deleteUnnamedBlob(
   tx: Tx,

@@ -116,7 +116,8 @@ export function listRootedStores(
 }
 
 /**
- * The objects of a store to which no way leads from its root. UNION ends the walk where a folder comes up again.
+ * The objects of a store to which no way leads from its root. UNION ends the walk where a folder comes up again; the
+ * store goes along with it because SQLite would otherwise scan the whole store at each step.
  * Objects whose parent has no row are left out: they are found, and named, one by one.
  */
 export function listUnreachable(
@@ -126,20 +127,20 @@ export function listUnreachable(
   rowsMax: number,
 ): Promise<{ oid: string }[]> {
   return tx.all<{ oid: string }>(
-    `WITH RECURSIVE reachable (oid) AS (
-       SELECT oid FROM objects WHERE sid = $1 AND oid = $2
+    `WITH RECURSIVE reachable (sid, oid) AS (
+       SELECT sid, oid FROM objects WHERE sid = $1 AND oid = $2
        UNION
-       SELECT o.oid FROM reachable r JOIN objects o ON o.sid = $1 AND o.parent = r.oid
+       SELECT o.sid, o.oid FROM reachable r JOIN objects o ON o.sid = r.sid AND o.parent = r.oid
      ),
-     lost (oid) AS (
-       SELECT oid FROM objects WHERE sid = $1
+     lost (sid, oid) AS (
+       SELECT sid, oid FROM objects WHERE sid = $1
        EXCEPT
-       SELECT oid FROM reachable
+       SELECT sid, oid FROM reachable
      )
-     SELECT o.oid FROM lost l
-     JOIN objects o ON o.sid = $1 AND o.oid = l.oid
-     JOIN objects p ON p.sid = $1 AND p.oid = o.parent
-     WHERE o.oid > $3 ORDER BY o.oid LIMIT $4`,
+     SELECT l.oid FROM lost l
+     JOIN objects o ON o.sid = l.sid AND o.oid = l.oid
+     JOIN objects p ON p.sid = o.sid AND p.oid = o.parent
+     WHERE l.oid > $3 ORDER BY l.oid LIMIT $4`,
     store.sid,
     store.rootOid,
     after,
@@ -150,10 +151,10 @@ export function listUnreachable(
 /** Whether the way up from an object comes back to it. */
 export async function isAboveItself(tx: Tx, sid: string, oid: string): Promise<boolean> {
   const row = await tx.get(
-    `WITH RECURSIVE above (oid) AS (
-       SELECT parent FROM objects WHERE sid = $1 AND oid = $2
+    `WITH RECURSIVE above (sid, oid) AS (
+       SELECT sid, parent FROM objects WHERE sid = $1 AND oid = $2
        UNION
-       SELECT o.parent FROM above a JOIN objects o ON o.sid = $1 AND o.oid = a.oid
+       SELECT o.sid, o.parent FROM above a JOIN objects o ON o.sid = a.sid AND o.oid = a.oid
      )
      SELECT 1 AS one FROM above WHERE oid = $2`,
     sid,

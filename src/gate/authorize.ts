@@ -1,7 +1,6 @@
 import type { Tx } from '../db/db.js'
 import { findObject, listAncestorIds, type ObjectRow } from '../db/objects.js'
 import { findSandbox } from '../db/sandboxes.js'
-import { findStore, type StoreRow } from '../db/stores.js'
 import { Failure } from '../model/failures.js'
 import { formatId, parseId, ZERO_OID, type ParsedId } from '../model/ids.js'
 import { compareVersions, V1_3 } from '../model/version.js'
@@ -17,9 +16,8 @@ interface Place {
   readonly oid: string
 }
 
-/** The folder and the permissions that a person has in a store. */
+/** The permissions that a person has in a store. */
 interface StoreAccess {
-  readonly store: StoreRow
   readonly mayWrite: boolean
 }
 
@@ -35,23 +33,28 @@ export async function authorize<N extends Needs>(
   input: Readonly<Record<string, unknown>>,
   mode: { canWrite: boolean; nowMs: number },
 ): Promise<GrantsOf<N>> {
-  const wanted = Object.entries(needs).filter(([, need]) => input[need.from] !== undefined)
-  for (const [, need] of Object.entries(needs)) checkScope(caller, need)
+  for (const name in needs) checkScope(caller, needOf(needs, name))
   const places = new Map<string, Place>()
-  for (const [name, need] of wanted) {
-    places.set(name, await resolvePlace(tx, caller, input[need.from] as ParsedId, mode))
+  for (const name in needs) {
+    const id = input[needOf(needs, name).from] as ParsedId | undefined
+    if (id !== undefined) places.set(name, await resolvePlace(tx, caller, id, mode))
   }
-  const writes = wanted
-    .filter(([, need]) => need.right !== 'read')
-    .map(([name]) => places.get(name)?.sid ?? '')
-  if (mode.canWrite) for (const sid of [...new Set(writes)].sort()) await tx.lock('stores', sid)
+  if (mode.canWrite) await lockStores(tx, needs, places)
   const grants: Record<string, unknown> = {}
-  for (const [name, need] of wanted) {
-    const place = places.get(name)
-    if (place === undefined) throw new Error(`no place for ${name}`)
-    grants[name] = await grant(tx, caller, need, place)
-  }
+  for (const [name, place] of places) grants[name] = await grant(tx, caller, needOf(needs, name), place)
   return grants as GrantsOf<N>
+}
+
+function needOf(needs: Needs, name: string): Need {
+  const need = needs[name]
+  if (need === undefined) throw new Error(`there is no need ${name}`)
+  return need
+}
+
+async function lockStores(tx: Tx, needs: Needs, places: ReadonlyMap<string, Place>): Promise<void> {
+  const sids = new Set<string>()
+  for (const [name, place] of places) if (needOf(needs, name).right !== 'read') sids.add(place.sid)
+  for (const sid of [...sids].sort()) await tx.lock('stores', sid)
 }
 
 /** 403 unless the token could reach anything at all with that right. */
@@ -80,7 +83,7 @@ async function resolvePlace(
 }
 
 async function grant(tx: Tx, caller: Caller, need: Need, place: Place): Promise<unknown> {
-  const access = await accessTo(tx, caller, place.sid)
+  const access = accessTo(caller, place.sid)
   const object = access === undefined ? undefined : await findObject(tx, place.sid, place.oid)
   if (access === undefined || object === undefined) throw new Failure('notFound', NOT_FOUND)
   const horizon = await horizonFor(tx, caller, need, object)
@@ -88,7 +91,7 @@ async function grant(tx: Tx, caller: Caller, need: Need, place: Place): Promise<
   if (need.right !== 'read' && !access.mayWrite) {
     throw new Failure('forbidden', 'you may not change anything in this folder')
   }
-  return { caller, object, store: access.store, horizon }
+  return { caller, object, horizon }
 }
 
 function fits(object: ObjectRow, kind: 'folder' | 'file' | 'either'): boolean {
@@ -96,10 +99,8 @@ function fits(object: ObjectRow, kind: 'folder' | 'file' | 'either'): boolean {
 }
 
 /** What the person may do in a store; undefined when the store does not exist for them. */
-async function accessTo(tx: Tx, caller: Caller, sid: string): Promise<StoreAccess | undefined> {
-  if (sid !== caller.rootSid) return undefined
-  const store = await findStore(tx, sid)
-  return store === undefined ? undefined : { store, mayWrite: true }
+function accessTo(caller: Caller, sid: string): StoreAccess | undefined {
+  return sid === caller.rootSid ? { mayWrite: true } : undefined
 }
 
 const UNLIMITED: Horizon = { tops: [], sandboxed: false }

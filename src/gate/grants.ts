@@ -1,5 +1,4 @@
 import type { ObjectRow } from '../db/objects.js'
-import type { StoreRow } from '../db/stores.js'
 import type { Caller } from './caller.js'
 
 export type { ObjectRow } from '../db/objects.js'
@@ -12,7 +11,6 @@ interface Grant<Right extends string> {
   readonly [proof]: Right
   readonly caller: Caller
   readonly object: ObjectRow
-  readonly store: StoreRow
   readonly horizon: Horizon
 }
 

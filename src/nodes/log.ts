@@ -19,24 +19,22 @@ export function openLog(level: string, fields: object): { log: Logger; flush(): 
   }
 }
 
-/** One line a request, with nothing in it that opens a door. */
+/** One line for a request whose reply is over, with nothing in it that opens a door. */
 export function logRequests(log: Logger): (exchange: Exchange) => void {
   if (!log.isLevelEnabled('info')) return () => undefined
   return (exchange) => {
-    exchange.res.once('close', () => {
-      log.info(
-        {
-          request: exchange.id,
-          method: exchange.method,
-          path: maskedPath(exchange.path),
-          status: exchange.res.statusCode,
-          ms: Date.now() - exchange.startedMs,
-          client: exchange.client,
-          ...(exchange.res.writableFinished ? {} : { cut: true }),
-        },
-        'request',
-      )
-    })
+    log.info(
+      {
+        request: exchange.id,
+        method: exchange.method,
+        path: maskedPath(exchange.path),
+        status: exchange.res.statusCode,
+        ms: Date.now() - exchange.startedMs,
+        client: exchange.client,
+        ...(exchange.res.writableFinished ? undefined : { cut: true }),
+      },
+      'request',
+    )
   }
 }
 

@@ -3,8 +3,8 @@ import type { Exchange } from '../http/exchange.js'
 
 export interface Metrics {
   readonly registry: Registry
-  /** Counts a request from now until its reply is over. */
-  observe(exchange: Exchange): void
+  /** Counts a request whose reply is over. */
+  count(exchange: Exchange): void
 }
 
 const SECONDS_BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60]
@@ -47,11 +47,9 @@ export function metrics(connections: () => number): Metrics {
 
   return {
     registry,
-    observe(exchange) {
-      exchange.res.once('close', () => {
-        counterOf(exchange.method, exchange.res.statusCode).inc()
-        seconds.observe((Date.now() - exchange.startedMs) / 1000)
-      })
+    count(exchange) {
+      counterOf(exchange.method, exchange.res.statusCode).inc()
+      seconds.observe((Date.now() - exchange.startedMs) / 1000)
     },
   }
 }

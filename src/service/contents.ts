@@ -1,4 +1,4 @@
-import { blobExists, insertBlob } from '../db/blobs.js'
+import { blobExists, insertBlob, moveBlob } from '../db/blobs.js'
 import type { Tx } from '../db/db.js'
 import { addNodeUse } from '../db/nodes.js'
 import { setContent, type ObjectRow } from '../db/objects.js'
@@ -27,7 +27,7 @@ export function contents(deps: ServiceDeps, space: Space): Contents {
       const nowMs = deps.now()
       await checkRoom(tx, space, grant, arrived)
       if (await insertBlob(tx, arrived, nowMs)) await addNodeUse(tx, deps.nodeId, arrived.size)
-      else if (arrived.place !== null) dropSpare(tx, deps, arrived.place)
+      else if (arrived.place !== null) await takeNewCopy(tx, deps, arrived.hash, arrived.place)
       const changed = await setContent(tx, object, {
         hash: arrived.hash,
         size: arrived.size,
@@ -56,7 +56,8 @@ async function checkRoom(tx: Tx, space: Space, grant: WriteGrant<'file'>, arrive
   if (arrived.size > left && !(await blobExists(tx, arrived.hash))) throw outOfSpace()
 }
 
-/** The same bytes are kept already: the copy that just came is not needed. */
-function dropSpare(tx: Tx, deps: ServiceDeps, place: string): void {
-  tx.afterCommit(() => removeBlob(deps, place))
+/** The same bytes are kept already. The copy that just came is the one that is sure to be there, so it takes over. */
+async function takeNewCopy(tx: Tx, deps: ServiceDeps, hash: string, place: string): Promise<void> {
+  const before = await moveBlob(tx, hash, place)
+  if (before !== null) tx.afterCommit(() => removeBlob(deps, before))
 }

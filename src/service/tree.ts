@@ -10,7 +10,7 @@ import {
   type ObjectRow,
 } from '../db/objects.js'
 import { isSandbox } from '../db/sandboxes.js'
-import { addStoreUse } from '../db/stores.js'
+import { addStoreUse, findStore } from '../db/stores.js'
 import type { InsertGrant, WriteGrant } from '../gate/grants.js'
 import { APPDATA_NAME } from '../gate/sandbox.js'
 import { Failure } from '../model/failures.js'
@@ -64,7 +64,9 @@ export function tree(deps: ServiceDeps): Tree {
       const parent = to.parent === undefined ? { sid: object.sid, oid: object.parent } : folderOf(to.parent)
       const name = to.name ?? object.name
       if (parent.sid === object.sid && parent.oid === object.parent && name === object.name) return object
-      await checkNotReserved(tx, grant, 'renamed or moved')
+      const reserved = await reservation(tx, object)
+      if (reserved === 'container') throw cannotBe(APPDATA_NAME, 'renamed or moved')
+      if (reserved === 'sandbox') throw cannotBe('the folder of an application', 'renamed or moved')
       if (parent.sid !== object.sid) throw new Error('moves between stores need shared folders')
       await checkNotBelowItself(tx, object, parent.oid)
       await checkNameFree(tx, parent, name, object)
@@ -82,8 +84,7 @@ export function tree(deps: ServiceDeps): Tree {
     async remove(tx, grant) {
       const { object } = grant
       if (object.parent === null) throw new Failure('badArgs', 'the root folder cannot be deleted')
-      if (grant.store.appdata === object.oid)
-        throw new Failure('badArgs', `${APPDATA_NAME} cannot be deleted`)
+      if ((await reservation(tx, object)) === 'container') throw cannotBe(APPDATA_NAME, 'deleted')
       const gone = await measureSubtree(tx, object.sid, object.oid)
       const staged = await listStagedInSubtree(tx, object.sid, object.oid)
       await deleteSubtree(tx, object.sid, object.oid)
@@ -117,16 +118,16 @@ function folderOf(grant: InsertGrant): ObjectRow {
 }
 
 /** The folder of applications stays where it is; an application's folder may only be deleted. */
-async function checkNotReserved(tx: Tx, grant: WriteGrant, what: string): Promise<void> {
-  const { object, store } = grant
-  if (store.appdata === object.oid) throw new Failure('badArgs', `${APPDATA_NAME} cannot be ${what}`)
-  if (
-    store.appdata !== null &&
-    object.parent === store.appdata &&
-    (await isSandbox(tx, object.sid, object.oid))
-  ) {
-    throw new Failure('badArgs', `the folder of an application cannot be ${what}`)
+async function reservation(tx: Tx, object: ObjectRow): Promise<'container' | 'sandbox' | undefined> {
+  if (object.kind !== 'folder') return undefined
+  if (object.parent === ZERO_OID && object.name === APPDATA_NAME) {
+    return (await findStore(tx, object.sid))?.appdata === object.oid ? 'container' : undefined
   }
+  return (await isSandbox(tx, object.sid, object.oid)) ? 'sandbox' : undefined
+}
+
+function cannotBe(what: string, done: string): Failure {
+  return new Failure('badArgs', `${what} cannot be ${done}`)
 }
 
 async function checkNotBelowItself(tx: Tx, object: ObjectRow, parent: string): Promise<void> {

@@ -252,7 +252,6 @@ export const CONTENT: readonly Case[] = [
         `INSERT INTO blobs (hash, size, place, data, created_ms)
          SELECT '${NO_HASH}', size, NULL, data, 0 FROM blobs WHERE size = 0`,
       )
-      // The hash is one that no bytes have.
       return [
         ['blob-orphan', NO_HASH],
         ['blob-hash', NO_HASH],
@@ -376,7 +375,7 @@ export const UPLOADS: readonly Case[] = [
     title: 'an upload with too many block hashes',
     async damage({ breakTables }, { upload }) {
       await breakTables(
-        `INSERT INTO upload_blocks (upload, position, hash) SELECT upload, 1, hash FROM upload_blocks`,
+        'INSERT INTO upload_blocks (upload, position, hash) SELECT upload, 1, hash FROM upload_blocks',
       )
       return [['upload-blocks', upload.id]]
     },
