@@ -74,7 +74,12 @@ export function apiDoor(
         Allow: allowed(found.methods),
       })
     }
-    const answer = await route.serve({ api, incoming: { exchange, params: found.params }, version, views })
+    const answer = await route.serve({
+      api,
+      incoming: { exchange, version, params: found.params },
+      version,
+      views,
+    })
     if (answer !== undefined) send(exchange, answer)
   }
 }

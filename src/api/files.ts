@@ -1,7 +1,7 @@
 import type { Caller } from '../gate/caller.js'
 import type { Horizon, ObjectRow, Tx } from '../gate/grants.js'
 import { isUnmodified, metadataTag } from '../gate/preconditions.js'
-import { V1_0, V1_2, within } from '../model/version.js'
+import { V1_0, V1_2 } from '../model/version.js'
 import { locationOf } from './folders.js'
 import { newObject, pathId, placedObject, wantedFields, type NewObject, type PlacedObject } from './inputs.js'
 import { pathJson } from './listings.js'
@@ -51,7 +51,7 @@ export const FILE_ROUTES: readonly Route[] = [
     async handle(call, { tx, caller, input, grants }) {
       const { object, horizon } = grants.object
       const state = await call.api.presence.stateOf(tx, caller, object)
-      if (within(call.version, V1_2) && input.fields.has('path')) {
+      if (input.fields.has('path')) {
         const path = `"path":${await pathJson(call, tx, grants.object)}`
         return { status: 200, json: call.views.file(object, horizon, state, [path]) }
       }

@@ -1,6 +1,6 @@
 import { isUnmodified, metadataTag } from '../gate/preconditions.js'
 import type { Horizon, ObjectRow } from '../gate/grants.js'
-import { V1_0, V1_2, versionText, within } from '../model/version.js'
+import { V1_0, V1_2, versionText } from '../model/version.js'
 import { newObject, pathId, placedObject, wantedFields, type NewObject, type PlacedObject } from './inputs.js'
 import { childrenJson, childrenWithParentJson, pathJson } from './listings.js'
 import { route, type Answer, type Call, type Route } from './route.js'
@@ -79,7 +79,7 @@ export const FOLDER_ROUTES: readonly Route[] = [
     },
     async handle(call, { tx, input, grants }) {
       const { object, horizon } = grants.object
-      const fields = within(call.version, V1_2) ? input.fields : new Set()
+      const { fields } = input
       if (fields.size === 0) {
         if (isUnmodified(call.incoming.exchange, metadataTag(object)))
           return { status: 304, headers: { ETag: tagOf(object) } }

@@ -4,6 +4,7 @@ import type { Incoming } from '../gate/pipeline.js'
 import { Failure } from '../model/failures.js'
 import { parseId, type ParsedId } from '../model/ids.js'
 import { checkName } from '../model/names.js'
+import { V1_2, within } from '../model/version.js'
 
 /** The identifier in the path; a route without one means the root. */
 export function pathId(incoming: Incoming): { id: ParsedId } {
@@ -14,8 +15,9 @@ export function pathId(incoming: Incoming): { id: ParsedId } {
   return { id }
 }
 
-/** The on-demand fields that are asked for, among those that the resource has. */
+/** The on-demand fields that are asked for, among those that the resource has; older versions do not know the parameter. */
 export function wantedFields<Name extends string>(incoming: Incoming, names: readonly Name[]): Set<Name> {
+  if (!within(incoming.version, V1_2)) return new Set()
   const wanted = parseQuery(incoming.exchange.rawQuery)
     .all('fields')
     .flatMap((list) => list.split(','))

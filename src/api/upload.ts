@@ -182,7 +182,7 @@ function checkLength(exchange: Exchange, plan: UploadPlan): void {
 async function enter(call: Call, planned: Planned): Promise<Passage | undefined> {
   const { plan, session } = planned
   const lock = session !== undefined && plan.kind !== 'status' ? session.row.id : undefined
-  const slot = takesSlot(call.incoming.exchange, plan)
+  const slot = takesSlot(call, plan)
   if (!slot && lock === undefined) return undefined
   const passage = await call.api.turnstile.enter({ slot, lock })
   if (passage === 'busy') throw new Failure('conflict', 'another request of this upload is under way')
@@ -194,17 +194,14 @@ function tooManyUploads(): Failure {
   return new Failure('tooManyRequests', 'too many uploads are under way on this node', { 'Retry-After': '1' })
 }
 
-/** Small bodies are looked at first: one that is here already is not being received any more. */
-function takesSlot(exchange: Exchange, plan: UploadPlan): boolean {
+/** A small body is looked at first: one that is here already is not being received any more. */
+function takesSlot(call: Call, plan: UploadPlan): boolean {
+  const { exchange } = call.incoming
   if (plan.kind !== 'whole' && plan.kind !== 'chunk') return false
-  return bodyLength(exchange) !== 0 && !isSmall(exchange, plan)
-}
-
-function isSmall(exchange: Exchange, plan: UploadPlan): boolean {
   const length = bodyLength(exchange)
-  return (
-    plan.kind === 'whole' && !exchange.expectsContinue && length !== undefined && length <= INLINE_BYTES_MAX
-  )
+  if (length === 0) return false
+  const isSmall = plan.kind === 'whole' && length !== undefined && length <= INLINE_BYTES_MAX
+  return !isSmall || exchange.expectsContinue || call.api.turnstile.isFull
 }
 
 async function perform(

@@ -71,7 +71,7 @@ export async function openStaging(directory: string): Promise<Staging> {
     async read(name, sink) {
       const file = await openExisting(path(name), name)
       try {
-        for (let position = 0; ; ) {
+        for (let position = 0; ;) {
           const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
           const count = await file.read(buffer, position, READ_BYTES)
           if (count === 0) return

@@ -92,7 +92,7 @@ interface Duties {
 
 /** What one process does for the whole node: it keeps the register, sweeps, and moves the log into the database. */
 function startDuties(settings: ServeSettings, installation: Installation, log: Logger): Duties {
-  const shared = register(settings.uploadsMax)
+  const shared = register(settings.uploadsMax, (isFull) => broadcast({ say: 'full', isFull }))
   const checkpointer =
     settings.database === undefined
       ? startCheckpointer(installation.dataDir, { log: (text) => log.warn(text) })

@@ -2,6 +2,7 @@
  * The one interface to the metadata, kept small so that both engines can honour it to the letter.
  * The SQL text is the same for both, with the placeholders $1..$n.
  */
+import { Failure } from '../model/failures.js'
 
 export type Value = string | number | Buffer | null
 
@@ -33,11 +34,20 @@ export interface Db {
   read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
   /**
    * Runs the body in a transaction and resolves when its changes are durable. The body may run more than once and
-   * therefore acts through `tx` alone. What it throws rolls its changes back and rejects the promise.
+   * therefore acts through `tx` alone. What it throws rolls its changes back and rejects the promise. Rejected with
+   * OutcomeUnknown the changes may be there all the same: nothing that they name may be taken away.
    */
   write<T>(body: (tx: Tx) => Promise<T>): Promise<T>
   /** Waits for the work already accepted, then lets go of every connection. May be called again. */
   close(): Promise<void>
+}
+
+/** The changes were committed as far as can be told, but nobody can promise that they last. */
+export class OutcomeUnknown extends Failure {
+  constructor(cause: unknown) {
+    super('unavailable', 'the change may or may not have been stored; look before you try again')
+    this.cause = cause
+  }
 }
 
 const UNIQUE_VIOLATIONS = new Set(['23505', 'SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'])

@@ -17,10 +17,11 @@ export interface ObjectRow {
 
 const COLUMNS = 'sid, oid, parent, name, kind, rev, content, size, modified_ms'
 
-const SUBTREE = `WITH RECURSIVE subtree (oid) AS (
-  SELECT oid FROM objects WHERE sid = $1 AND oid = $2
+// The store goes along in every step: only then does SQLite find the children by the index of names.
+const SUBTREE = `WITH RECURSIVE subtree (sid, oid) AS (
+  SELECT sid, oid FROM objects WHERE sid = $1 AND oid = $2
   UNION ALL
-  SELECT o.oid FROM objects o JOIN subtree s ON o.sid = $1 AND o.parent = s.oid
+  SELECT o.sid, o.oid FROM objects o JOIN subtree s ON o.sid = s.sid AND o.parent = s.oid
 )`
 
 const ANCESTORS = `WITH RECURSIVE chain (oid, parent, depth) AS (

@@ -5,10 +5,9 @@
  */
 import pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Failure } from '../model/failures.js'
 import { admission } from './admission.js'
 import { runBody, runEffects, WRITE_BODY_MAX_MS, type Outcome, type Statements } from './body.js'
-import type { Db, Tx } from './db.js'
+import { OutcomeUnknown, type Db, type Tx } from './db.js'
 import type { Dialect } from './migrate.js'
 import { failureOf, isConnectionLost, isRace, lockStatements, TYPES } from './postgres-protocol.js'
 
@@ -97,11 +96,7 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
       } catch (error) {
         if (!isConnectionLost(error)) return [{ ok: false, error, statementError: error }, false]
         report(error instanceof Error ? error : new Error(String(error)))
-        const unknown = new Failure(
-          'unavailable',
-          'The database went away; the change may or may not have been stored',
-        )
-        return [{ ok: false, error: unknown, statementError: undefined }, false]
+        return [{ ok: false, error: new OutcomeUnknown(error), statementError: undefined }, false]
       }
     })
   }

@@ -23,7 +23,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../model/failures.js'
 import { admission } from './admission.js'
 import { runBody, runEffects, WRITE_BODY_MAX_MS, type Outcome } from './body.js'
-import type { Tx } from './db.js'
+import { OutcomeUnknown, type Tx } from './db.js'
 import { retryWhileBusy, translated, type Connection } from './sqlite-connection.js'
 
 /** So many writes share a transaction at most, which bounds how long the lock is held. */
@@ -148,7 +148,7 @@ export function groupCommitWriter({ connection, sync, log }: WriterOptions): Wri
       } catch (error) {
         log(`the database log could not be synced: ${String(error)}`)
         needsRecovery = true
-        for (const finished of [...covered, ...unsynced]) settle(finished, error)
+        for (const finished of [...covered, ...unsynced]) settle(finished, new OutcomeUnknown(error))
         unsynced = []
         if (!isRunning) void run()
       }

@@ -64,7 +64,7 @@ export function authenticator(nodeId: string, now: () => number): Authenticator 
 /** The header exactly once, or on a route that a plain link may open the query parameter exactly once. */
 function presentedToken(exchange: Exchange, queryToken: boolean): string {
   const headers = authorizationLines(exchange.req.rawHeaders)
-  const inQuery = queryToken ? parseQuery(exchange.rawQuery).all('token') : []
+  const inQuery = queryToken ? tokensInQuery(exchange.rawQuery) : []
   if (headers.length + inQuery.length === 0) throw unauthorized('the request has no access token')
   if (headers.length + inQuery.length > 1) throw unauthorized('the request has more than one access token')
   const [header] = headers
@@ -73,6 +73,16 @@ function presentedToken(exchange: Exchange, queryToken: boolean): string {
   if (match?.[1] === undefined)
     throw unauthorized('the Authorization header is not of the form "Bearer <token>"')
   return match[1]
+}
+
+/** A token that cannot be decoded is a wrong one: it is judged as a token before the query is judged as a query. */
+function tokensInQuery(rawQuery: string): string[] {
+  try {
+    return parseQuery(rawQuery).all('token')
+  } catch (error) {
+    if (error instanceof Failure) throw unauthorized('the access token is not valid')
+    throw error
+  }
 }
 
 function authorizationLines(rawHeaders: readonly string[]): string[] {

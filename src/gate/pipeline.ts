@@ -28,6 +28,7 @@ export interface Rule<Input extends object, N extends Needs> {
 /** The parts of a request that input is made from. */
 export interface Incoming {
   readonly exchange: Exchange
+  readonly version: Version
   /** Raw path segments by their name in the route. */
   readonly params: Readonly<Record<string, string>>
 }

@@ -26,7 +26,7 @@ export function refuseBrokenRequest(
   const [kind, message] = verdict(error)
   const refuse = (): void => {
     if (!socket.writable) return void socket.destroy()
-    refuseConnection(socket, rawFailure(kind, message), limits)
+    refuseConnection(socket, rawFailure(kind, message, isHead(error)), limits)
     // The peer has ended its side, so nothing can arrive that would turn this close into a reset.
     if (error.code === 'HPE_INVALID_EOF_STATE') socket.once('finish', () => socket.destroy())
   }
@@ -63,6 +63,11 @@ function verdict(error: ParserError): [FailureKind, string] {
     default:
       return ['badArgs', 'the request is not well-formed HTTP/1.1']
   }
+}
+
+/** An answer to HEAD has no body, whatever was wrong with the rest of the request. */
+function isHead(error: ParserError): boolean {
+  return error.rawPacket?.toString('latin1', 0, 5) === 'HEAD '
 }
 
 const METHOD_AND_TARGET = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} [/*h]/

@@ -4,7 +4,7 @@ import { errorBody, FAILURES } from './failures.js'
 import { DEFAULT_CACHE_CONTROL, EXPOSED_HEADERS } from './reply.js'
 
 /** A whole error answer as text, for a connection whose request could not be parsed. */
-export function rawFailure(kind: FailureKind, message: string): string {
+export function rawFailure(kind: FailureKind, message: string, isHead = false): string {
   const [status, type] = FAILURES[kind]
   const body = errorBody(kind, type, message)
   const lines = [
@@ -18,13 +18,9 @@ export function rawFailure(kind: FailureKind, message: string): string {
     'Connection: close',
     'Transfer-Encoding: chunked',
     '',
-    Buffer.byteLength(body).toString(16),
-    body,
-    '0',
-    '',
-    '',
   ]
-  return lines.join('\r\n')
+  const head = `${lines.join('\r\n')}\r\n`
+  return isHead ? head : `${head}${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n0\r\n\r\n`
 }
 
 /** The answer to somebody who does not speak TLS on a port that does; it is no answer of the API. */

@@ -13,6 +13,7 @@ export type ToPrimary =
 export type ToWorker =
   | { readonly say: 'entered'; readonly ticket: number; readonly result: EnterResult }
   | { readonly say: 'signal'; readonly signal: Signal }
+  | { readonly say: 'full'; readonly isFull: boolean }
   | { readonly say: 'metrics'; readonly question: number; readonly text: string }
   | { readonly say: 'stop' }
 
@@ -28,6 +29,7 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
   const entering = new Map<number, (result: EnterResult) => void>()
   const asking = new Map<number, (text: string) => void>()
   let lastNumber = 0
+  let isFull = false
 
   const tell = (message: ToPrimary): void => {
     process.send?.(message)
@@ -36,6 +38,7 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
   process.on('message', (received: ToWorker | { say?: undefined }) => {
     if (received.say === 'entered') settle(entering, received.ticket, received.result)
     else if (received.say === 'metrics') settle(asking, received.question, received.text)
+    else if (received.say === 'full') isFull = received.isFull
     else if (received.say === 'signal') handlers.onSignal(received.signal)
     else if (received.say === 'stop') handlers.onStop()
   })
@@ -43,6 +46,9 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
   return {
     tell,
     turnstile: {
+      get isFull() {
+        return isFull
+      },
       async enter(request) {
         const ticket = (lastNumber += 1)
         const result = await new Promise<EnterResult>((resolve) => {

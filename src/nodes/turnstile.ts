@@ -14,19 +14,26 @@ export interface Register {
   leave(owner: number, ticket: number): void
   /** The owner is gone, and everything it held with it. */
   evict(owner: number): void
-  readonly slotsTaken: number
+  readonly isFull: boolean
 }
 
-export function register(slotsMax: number): Register {
+/** `onFull` hears when the last slot is taken and when one is free again. */
+export function register(slotsMax: number, onFull: (isFull: boolean) => void = () => undefined): Register {
   const inside = new Map<string, { owner: number; request: EnterRequest }>()
   const locks = new Set<string>()
   let slotsTaken = 0
+
+  function changeSlots(by: number): void {
+    const wasFull = slotsTaken >= slotsMax
+    slotsTaken += by
+    if (slotsTaken >= slotsMax !== wasFull) onFull(!wasFull)
+  }
 
   function remove(key: string): void {
     const entry = inside.get(key)
     if (entry === undefined) return
     inside.delete(key)
-    if (entry.request.slot) slotsTaken -= 1
+    if (entry.request.slot) changeSlots(-1)
     if (entry.request.lock !== undefined) locks.delete(entry.request.lock)
   }
 
@@ -35,7 +42,7 @@ export function register(slotsMax: number): Register {
       if (request.lock !== undefined && locks.has(request.lock)) return 'busy'
       if (request.slot && slotsTaken >= slotsMax) return 'full'
       inside.set(`${owner}/${ticket}`, { owner, request })
-      if (request.slot) slotsTaken += 1
+      if (request.slot) changeSlots(1)
       if (request.lock !== undefined) locks.add(request.lock)
       return 'entered'
     },
@@ -43,8 +50,8 @@ export function register(slotsMax: number): Register {
     evict(owner) {
       for (const [key, entry] of [...inside]) if (entry.owner === owner) remove(key)
     },
-    get slotsTaken() {
-      return slotsTaken
+    get isFull() {
+      return slotsTaken >= slotsMax
     },
   }
 }
@@ -53,6 +60,9 @@ export function register(slotsMax: number): Register {
 export function localTurnstile(shared: Register, owner: number): Turnstile {
   let lastTicket = 0
   return {
+    get isFull() {
+      return shared.isFull
+    },
     enter(request) {
       const ticket = (lastTicket += 1)
       const result = shared.enter(owner, ticket, request)

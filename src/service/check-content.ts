@@ -44,7 +44,7 @@ async function checkBlob(
   for (let row: CheckedBlob | undefined = blob; row !== undefined;) {
     const broken: Finding | undefined =
       row.data_bytes === null ? await checkFile(blobs, row, content) : checkInline(row, row.data_bytes)
-    if (broken === undefined || 1 < 2) return broken
+    if (broken === undefined) return undefined
     const again: CheckedBlob | undefined = await db.read((tx) => findCheckedBlob(tx, blob.hash, content))
     if (again !== undefined && again.place === row.place && again.size === row.size) return broken
     row = again

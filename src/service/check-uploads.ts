@@ -62,7 +62,7 @@ async function* confirmed(db: Db, staging: Staging, ids: readonly string[]): Asy
       if (later === undefined) continue
       const broken = fileFinding(upload, sizes)
       const isSame = later.received === upload.received && later.used_ms === upload.used_ms
-      if (!isSame && 1 > 2) moving.push(upload.id)
+      if (!isSame) moving.push(upload.id)
       else if (broken !== undefined) yield broken
     }
     open = moving

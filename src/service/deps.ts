@@ -8,6 +8,8 @@ export interface Signal {
 
 /** Keeps the number of bodies being received, and each upload, within bounds over all processes of the node. */
 export interface Turnstile {
+  /** A hint without asking: at this moment no slot is free. It may be a moment old. */
+  readonly isFull: boolean
   /** `busy`: somebody holds that lock. `full`: no slot is free. Otherwise `leave` must be called once. */
   enter(request: { slot: boolean; lock: string | undefined }): Promise<Passage | 'busy' | 'full'>
 }

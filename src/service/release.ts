@@ -9,7 +9,9 @@ import type { ServiceDeps } from './deps.js'
  */
 export async function releaseContents(tx: Tx, deps: ServiceDeps, hashes: readonly string[]): Promise<void> {
   let freedBytes = 0
-  for (const hash of hashes) {
+  for (const hash of [...hashes].sort()) {
+    // Of two who let go of the last two names at once, the second must see that the first is gone.
+    await tx.lock('blobs', hash)
     const gone = await deleteUnnamedBlob(tx, hash)
     if (gone === undefined) continue
     freedBytes += gone.size

@@ -1,6 +1,6 @@
 import { BLOCK_BYTES } from '../blob/hashing.js'
 import type { Receiver } from '../blob/staging.js'
-import type { Db, Tx } from '../db/db.js'
+import { OutcomeUnknown, type Db, type Tx } from '../db/db.js'
 import {
   advanceUpload,
   deleteUpload,
@@ -92,7 +92,7 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
         return contents.replace(tx, grant, arrived)
       })
     } catch (error) {
-      discard(deps, arrived)
+      if (!(error instanceof OutcomeUnknown)) discard(deps, arrived)
       throw error
     }
     return { kind: 'stored', hash: arrived.hash }
@@ -174,7 +174,8 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
       await receiver.close()
       return 'lost'
     } catch (error) {
-      await receiver.abandon(first)
+      if (error instanceof OutcomeUnknown) await receiver.close()
+      else await receiver.abandon(first)
       throw error
     }
   }
@@ -256,7 +257,7 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
         await receiver.sync()
         return await createSession(authorized, staged, receiver)
       } catch (error) {
-        removeStaged(deps, staged)
+        if (!(error instanceof OutcomeUnknown)) removeStaged(deps, staged)
         if (error instanceof Lost) return { kind: 'lost' }
         throw error
       } finally {

@@ -23,7 +23,6 @@ import { contents } from '../../src/service/contents.js'
 import type { ServiceDeps } from '../../src/service/deps.js'
 import { COMMAND_LINE } from '../../src/service/journal.js'
 import { space } from '../../src/service/space.js'
-import { sweep } from '../../src/service/sweep.js'
 import { tokens } from '../../src/service/tokens.js'
 import { tree } from '../../src/service/tree.js'
 import { uploads, type Authorized } from '../../src/service/uploads.js'
@@ -164,8 +163,6 @@ export async function openWorld(engine: Engine) {
       ),
 
     write: <T>(body: (tx: Tx) => Promise<T>): Promise<T> => db.write(body),
-
-    sweep: () => sweep(deps, db).removeLeftovers(),
 
     /** Runs statements with the constraints between tables switched off. */
     breakTables: (...statements: string[]) => breakTables(test, statements),
