@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // The crash suites kill processes and lose power on purpose; they run by a configuration of their own.
-    exclude: ['test/crash/**'],
+    // These kill processes, fuzz, move gigabytes or need a browser; they run by configurations of their own.
+    exclude: ['test/crash/**', 'test/fuzz/**', 'test/slow/**', 'test/browser/**'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
     maxWorkers: 2,

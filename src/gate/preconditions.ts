@@ -1,7 +1,7 @@
 import type { ObjectRow } from '../db/objects.js'
 import type { Exchange } from '../http/exchange.js'
 import { Failure } from '../model/failures.js'
-import { matchesTag, parseTagHeader, strongTag, weakTag } from '../model/tags.js'
+import { matchesTag, parseTagHeader, strongTag, weakTag, type TagCondition } from '../model/tags.js'
 import type { ContentState } from '../model/content-state.js'
 
 const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = {
@@ -28,7 +28,7 @@ export type MatchedThing = 'metadata' | 'content'
 
 /** Decides If-Match in the transaction that writes; 412 tells the tag that would have matched. */
 export function checkIfMatch(exchange: Exchange, object: ObjectRow, thing: MatchedThing): void {
-  const condition = parseTagHeader(exchange.req.headers['if-match'])
+  const condition = conditionOf(exchange, 'if-match')
   if (condition === undefined) return
   if (thing === 'content' && object.content === null) {
     throw new Failure('preconditionFailed', 'If-Match cannot match: the file has no content')
@@ -43,6 +43,12 @@ export function checkIfMatch(exchange: Exchange, object: ObjectRow, thing: Match
 
 /** Whether If-None-Match says that the client has this representation already. */
 export function isUnmodified(exchange: Exchange, tag: string): boolean {
-  const condition = parseTagHeader(exchange.req.headers['if-none-match'])
+  const condition = conditionOf(exchange, 'if-none-match')
   return condition !== undefined && matchesTag(condition, [tag])
+}
+
+/** Reads the header line by line: joined, two blank lines would look like a list and no longer count as absent. */
+function conditionOf(exchange: Exchange, name: 'if-match' | 'if-none-match'): TagCondition | undefined {
+  const { req } = exchange
+  return req.headers[name] === undefined ? undefined : parseTagHeader(req.headersDistinct[name])
 }

@@ -8,6 +8,7 @@ import { rawFailure } from './raw-reply.js'
 export interface ParserError extends Error {
   readonly code?: string
   readonly rawPacket?: Buffer
+  readonly bytesParsed?: number
 }
 
 /**
@@ -65,9 +66,17 @@ function verdict(error: ParserError): [FailureKind, string] {
   }
 }
 
-/** An answer to HEAD has no body, whatever was wrong with the rest of the request. */
+/**
+ * An answer to HEAD has no body, whatever was wrong with the rest of the request. The packet may begin with earlier
+ * requests; the broken one begins behind the last head that is complete.
+ */
 function isHead(error: ParserError): boolean {
-  return error.rawPacket?.toString('latin1', 0, 5) === 'HEAD '
+  const { rawPacket, bytesParsed } = error
+  if (rawPacket === undefined) return false
+  const before = rawPacket.subarray(0, bytesParsed ?? rawPacket.length)
+  const lastEnd = before.lastIndexOf('\r\n\r\n')
+  const start = lastEnd < 0 ? 0 : lastEnd + 4
+  return rawPacket.toString('latin1', start, start + 5) === 'HEAD '
 }
 
 const METHOD_AND_TARGET = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32} [/*h]/
