@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -22,7 +22,21 @@ export function setup() {
     .digest('hex')
   if (existsSync(stampPath) && readFileSync(stampPath, 'utf8') === stamp) return
   process.stderr.write('Installing dependencies (the first time this compiles SQLite, a few minutes)...\n')
-  const result = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: ['ignore', 2, 2] })
-  if (result.status !== 0) process.exit(1)
+  // Not `npm ci`: it refuses a lock file that lacks binaries of other platforms, which a registry may not carry.
+  const result = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    env: { ...process.env, npm_config_loglevel: 'error', ...localHeaders() },
+  })
+  if (result.status !== 0) {
+    process.stderr.write('The dependencies could not be installed.\n')
+    process.exit(1)
+  }
   writeFileSync(stampPath, stamp)
+}
+
+/** Node's own headers, where they are installed beside it, spare the compiler a download. */
+function localHeaders() {
+  const prefix = dirname(dirname(process.execPath))
+  return existsSync(join(prefix, 'include', 'node', 'node.h')) ? { npm_config_nodedir: prefix } : {}
 }

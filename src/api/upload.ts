@@ -2,7 +2,7 @@ import { bodyLength, ConnectionLost, readBody, receiveBody, startBody } from '..
 import type { Exchange } from '../http/exchange.js'
 import type { Tx, WriteGrant } from '../gate/grants.js'
 import type { Admitted, Incoming, Rule } from '../gate/pipeline.js'
-import { checkIfMatch } from '../gate/preconditions.js'
+import { checkContentCondition } from '../gate/preconditions.js'
 import { parseContentRange, type ContentRange } from '../model/content-range.js'
 import { Failure } from '../model/failures.js'
 import { ZERO_OID, type ParsedId } from '../model/ids.js'
@@ -141,8 +141,9 @@ async function upload(call: Call, rule: UploadRule): Promise<void | Answer> {
     })
   const passage = await enter(call, planned)
   try {
-    // Whoever held the upload until now may have moved it on.
-    const current = planned.session === undefined ? planned : await planNow(call, admitted, rule, input)
+    // Whoever held the upload until now may have moved it on. A status query holds nothing and stays what it is.
+    const isHeld = planned.session !== undefined && planned.plan.kind !== 'status'
+    const current = isHeld ? await planNow(call, admitted, rule, input) : planned
     const outcome = await perform(call, current, authorized, passage)
     return answerOf(call, current.plan, outcome)
   } finally {
@@ -170,7 +171,7 @@ async function checkTarget(call: Call, tx: Tx, grant: WriteGrant<'file'>): Promi
     const kind = at(call.version, [[V1_0, 'internal'] as const, [V1_3, 'notFound'] as const])
     throw new Failure(kind, 'this node is set not to hold the content of this file')
   }
-  checkIfMatch(call.incoming.exchange, object, 'content')
+  checkContentCondition(call.incoming.exchange, object)
 }
 
 function checkLength(exchange: Exchange, plan: UploadPlan): void {

@@ -8,6 +8,9 @@ import type { ContentHasher } from './hashing.js'
 /** This much is gathered before it is written with one call. */
 export const GATHER_BYTES = 1024 * 1024
 
+/** What came waits no longer than this for more: the time of the last write tells the sweep that a file is in use. */
+const GATHER_MAX_MS = 10 * 60 * 1000
+
 /** Chunks below this size are copied together first: hashing and writing cost more a call than a copy does. */
 const SMALL_BYTES = 8 * 1024
 const JOIN_BYTES = 64 * 1024
@@ -52,6 +55,7 @@ class FileReceiver implements Receiver {
   #writing: Promise<void> | undefined
   #failure: { error: unknown } | undefined
   #isClosed = false
+  #writtenMs = Date.now()
   readonly #startLength: number
 
   constructor(file: OpenFile, hasher: ContentHasher, syncName: () => Promise<void>) {
@@ -80,7 +84,9 @@ class FileReceiver implements Receiver {
       this.#endJoining()
       this.#gather(chunk)
     }
-    if (this.#gatheredBytes < GATHER_BYTES) return undefined
+    const isOverdue = Date.now() - this.#writtenMs > GATHER_MAX_MS
+    if (isOverdue) this.#endJoining()
+    if (this.#gatheredBytes < GATHER_BYTES && !isOverdue) return undefined
     if (this.#writing !== undefined) return this.#written()
     this.#startWriting()
     return undefined
@@ -158,6 +164,7 @@ class FileReceiver implements Receiver {
     this.#position += this.#gatheredBytes
     this.#gathered = []
     this.#gatheredBytes = 0
+    this.#writtenMs = Date.now()
     this.#writing = this.#file.write(chunks, position).then(
       () => {
         this.#writing = undefined

@@ -175,8 +175,10 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       const worker = cluster.fork(env)
       worker.on('message', (message: ToPrimary) => {
         if (message.say === 'listening' && (listening += 1) === settings.workers) resolve()
-        else if (message.say === 'failed') fail(new Error(message.message))
-        else hear(worker, message)
+        else if (message.say === 'failed') {
+          if (listening >= settings.workers) log.error({ cause: message.message }, 'a worker could not start')
+          fail(new Error(message.message))
+        } else hear(worker, message)
       })
     }
     cluster.on('exit', (worker, code, signal) => {
@@ -210,7 +212,9 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
 
   const stop = async (): Promise<void> => {
     isStopping = true
-    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+    const workers = Object.values(cluster.workers ?? {})
+      .filter((worker) => worker !== undefined)
+      .filter((worker) => !worker.isDead())
     const gone = workers.map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())))
     broadcast({ say: 'stop' })
     const deadline = setTimeout(() => {
@@ -275,7 +279,9 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
     new AggregatorRegistry()
     channel.tell({ say: 'listening', port: await server.listen() })
   } catch (error) {
-    channel.tell({ say: 'failed', message: listenFailure(settings, error).message })
+    // The primary starts another one in a moment: what is in the way may be gone by then.
+    const { message } = listenFailure(settings, error)
+    channel.tell({ say: 'failed', message }, () => process.exit(1))
   }
 }
 

@@ -61,14 +61,15 @@ export async function buildServer(
     complain: (message, error) => log.error({ err: error }, message),
   }
   const spaceOf = space(deps)
+  const here = presence(deps, spaceOf)
   const downloadsUnderWay = downloads(deps, db)
   const auth = authenticator(nodeId, deps.now)
   const door = apiDoor(
     {
-      gate: gate({ db, auth, nodeId, now: deps.now }),
+      gate: gate({ db, auth, nodeId, now: deps.now, stateOf: here.stateOf }),
       tree: tree(deps),
       uploads: uploads(deps, db, contents(deps, spaceOf)),
-      presence: presence(deps, spaceOf),
+      presence: here,
       space: spaceOf,
       downloads: downloadsUnderWay,
       turnstile: neighbours.turnstile,

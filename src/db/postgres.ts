@@ -89,12 +89,14 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
       if (!outcome.ok) return [outcome, await rolledBack(client)]
       try {
         const { command } = await client.query('COMMIT')
+        if (command === 'COMMIT') return [outcome, true]
         // The server answers so when a statement failed that the body never waited for.
-        if (command !== 'COMMIT')
-          throw new Error('the transaction was rolled back because a statement failed')
-        return [outcome, true]
+        const error = new Error('the transaction was rolled back because a statement failed')
+        return [{ ok: false, error, statementError: error }, false]
       } catch (error) {
-        if (!isConnectionLost(error)) return [{ ok: false, error, statementError: error }, false]
+        // Only the server's own word says that nothing was committed; no error of the connection does.
+        const isRefused = error instanceof pg.DatabaseError && !isConnectionLost(error)
+        if (isRefused) return [{ ok: false, error, statementError: error }, false]
         report(error instanceof Error ? error : new Error(String(error)))
         return [{ ok: false, error: new OutcomeUnknown(error), statementError: undefined }, false]
       }

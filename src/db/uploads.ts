@@ -74,6 +74,15 @@ export async function deleteUpload(tx: Tx, id: string): Promise<string | undefin
   return (await tx.get<{ staged: string }>('DELETE FROM uploads WHERE id = $1 RETURNING staged', id))?.staged
 }
 
+/** True when the upload was there and had not been used since that time. */
+export async function deleteUnusedUpload(tx: Tx, id: string, beforeMs: number): Promise<boolean> {
+  return (await tx.run('DELETE FROM uploads WHERE id = $1 AND used_ms < $2', id, beforeMs)) > 0
+}
+
+export async function stagedIsNamed(tx: Tx, staged: string): Promise<boolean> {
+  return (await tx.get('SELECT 1 AS one FROM uploads WHERE staged = $1', staged)) !== undefined
+}
+
 export function listUploadsUnusedSince(tx: Tx, nodeId: string, beforeMs: number): Promise<UploadRow[]> {
   return tx.all<UploadRow>(
     `SELECT ${COLUMNS} FROM uploads WHERE node_id = $1 AND used_ms < $2 ORDER BY used_ms LIMIT 1000`,

@@ -2,21 +2,23 @@ import type { Db, Tx } from '../db/db.js'
 import { jsonContentType, parseJson, readBody, startBody } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { ObjectRow } from '../db/objects.js'
+import type { ContentState } from '../model/content-state.js'
+import { weakTag } from '../model/tags.js'
 import type { Version } from '../model/version.js'
 import { checkConsistency } from './affinity.js'
 import type { Authenticator } from './authenticate.js'
 import { authorize } from './authorize.js'
 import type { Caller } from './caller.js'
 import type { GrantsOf, Needs } from './needs.js'
-import { checkIfMatch, type MatchedThing } from './preconditions.js'
+import { ifMatchHolds, metadataTag, preconditionFailed } from './preconditions.js'
 import { MustWrite } from './sandbox.js'
 
 /** What a route asks of a request before its handler runs. */
 export interface Rule<Input extends object, N extends Needs> {
   readonly effect: 'read' | 'write'
   readonly needs: N
-  /** If-Match is about the metadata or the content of the grant named `object`; absent: the header is ignored. */
-  readonly matches?: MatchedThing
+  /** If-Match is about the metadata of the grant named `object`; absent: the header is ignored or the handler's. */
+  readonly matches?: 'metadata'
   /** The token may come as a query parameter, for plain links. */
   readonly queryToken?: boolean
   /** Checks the syntax of path, query and headers. */
@@ -73,9 +75,16 @@ export interface Gate {
   ): Promise<T>
 }
 
-export function gate(options: { db: Db; auth: Authenticator; nodeId: string; now: () => number }): Gate {
-  const { db, auth, nodeId, now } = options
+export interface GateOptions {
+  readonly db: Db
+  readonly auth: Authenticator
+  readonly nodeId: string
+  readonly now: () => number
+  /** The state of a file's content on this node, which is part of its tag. */
+  readonly stateOf: (tx: Tx, caller: Caller, file: ObjectRow) => Promise<ContentState>
+}
 
+export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   /** Everything between the syntax of a request and its handler. */
   async function pass<Input extends object, N extends Needs>(
     tx: Tx,
@@ -90,8 +99,19 @@ export function gate(options: { db: Db; auth: Authenticator; nodeId: string; now
     const input = makeInput()
     const fields = input as Readonly<Record<string, unknown>>
     const grants = await authorize(tx, caller, rule.needs, fields, { canWrite, nowMs: now() })
-    if (rule.matches !== undefined) checkIfMatch(exchange, matchedObject(grants), rule.matches)
+    if (rule.matches !== undefined) await checkCondition(tx, caller, exchange, matchedObject(grants))
     return { tx, caller, input, grants }
+  }
+
+  async function checkCondition(
+    tx: Tx,
+    caller: Caller,
+    exchange: Exchange,
+    object: ObjectRow,
+  ): Promise<void> {
+    if (ifMatchHolds(exchange, object)) return
+    const state = object.kind === 'file' ? await stateOf(tx, caller, object) : undefined
+    throw preconditionFailed(weakTag(metadataTag(object, state)))
   }
 
   /** A read that turns out to make something (an application's folder) runs again as a write. */

@@ -1,7 +1,7 @@
 import type { ObjectRow } from '../db/objects.js'
 import type { Exchange } from '../http/exchange.js'
 import { Failure } from '../model/failures.js'
-import { matchesTag, parseTagHeader, strongTag, weakTag, type TagCondition } from '../model/tags.js'
+import { matchesTag, parseTagHeader, strongTag, type TagCondition } from '../model/tags.js'
 import type { ContentState } from '../model/content-state.js'
 
 const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = {
@@ -23,22 +23,31 @@ function metadataTags(object: ObjectRow): string[] {
   return object.kind === 'file' ? [plain, ...Object.values(STATE_MARKS).map((mark) => plain + mark)] : [plain]
 }
 
-/** What a condition is about: the metadata of an object, or the content of a file. */
-export type MatchedThing = 'metadata' | 'content'
+/** Whether If-Match lets a write of the object's metadata go on; decided in the transaction that writes. */
+export function ifMatchHolds(exchange: Exchange, object: ObjectRow): boolean {
+  const condition = conditionOf(exchange, 'if-match')
+  return condition === undefined || matchesTag(condition, writableTags(object))
+}
 
-/** Decides If-Match in the transaction that writes; 412 tells the tag that would have matched. */
-export function checkIfMatch(exchange: Exchange, object: ObjectRow, thing: MatchedThing): void {
+/** The same for a write of a file's content: a file without content satisfies no condition. */
+export function checkContentCondition(exchange: Exchange, object: ObjectRow): void {
   const condition = conditionOf(exchange, 'if-match')
   if (condition === undefined) return
-  if (thing === 'content' && object.content === null) {
+  if (object.content === null) {
     throw new Failure('preconditionFailed', 'If-Match cannot match: the file has no content')
   }
-  const current = metadataTags(object)
-  if (object.content !== null) current.push(object.content)
-  if (matchesTag(condition, current)) return
-  const tag =
-    thing === 'content' && object.content !== null ? strongTag(object.content) : weakTag(metadataTag(object))
-  throw new Failure('preconditionFailed', 'If-Match names no current entity tag', { ETag: tag })
+  if (!matchesTag(condition, writableTags(object))) throw preconditionFailed(strongTag(object.content))
+}
+
+/** Tells the tag that would have matched. */
+export function preconditionFailed(tag: string): Failure {
+  return new Failure('preconditionFailed', 'If-Match names no current entity tag', { ETag: tag })
+}
+
+/** Clients mix up the tags of a file's metadata and of its content, so a write takes either. */
+function writableTags(object: ObjectRow): string[] {
+  const tags = metadataTags(object)
+  return object.content === null ? tags : [...tags, object.content]
 }
 
 /** Whether If-None-Match says that the client has this representation already. */

@@ -3,12 +3,9 @@ import { findChild, insertObject } from '../db/objects.js'
 import { findSandbox, insertSandbox, type SandboxRow } from '../db/sandboxes.js'
 import { findStore, setAppdata } from '../db/stores.js'
 import { ZERO_OID } from '../model/ids.js'
-import { nameKey, numberedName } from '../model/names.js'
+import { APPDATA_NAME, nameKey, numberedName } from '../model/names.js'
 import { randomHex } from '../model/secrets.js'
 import type { Caller } from './caller.js'
-
-/** The folder that holds the folders of applications, directly in a user's root; its name is nobody's to take. */
-export const APPDATA_NAME = '.appdata'
 
 const OID_BYTES = 16
 

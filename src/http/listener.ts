@@ -133,6 +133,9 @@ export function createListener(options: ListenerOptions): Listener {
     } catch (error) {
       answerThrown(exchange, error)
     }
+    // A client that asks and never reads would otherwise hold its connection, and the replies, for ever.
+    const { res, req } = exchange
+    if (!res.writableFinished && !res.destroyed) req.socket.setTimeout(limits.drainIdleMs)
   }
 
   function answerThrown(exchange: Exchange, error: unknown): void {

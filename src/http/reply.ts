@@ -27,15 +27,8 @@ export function replyBytes(
   drainUnreadBody(exchange)
   res.writeHead(status, lines)
   if (exchange.method === 'HEAD') res.end()
-  else {
-    // A client that asks for a long list and reads nothing would hold it in memory for ever.
-    if (body.length > WATCHED_BODY_BYTES) exchange.req.socket.setTimeout(exchange.limits.drainIdleMs)
-    res.end(body)
-  }
+  else res.end(body)
 }
-
-/** Bodies up to this size fit into the buffers of the system, whether the client reads them or not. */
-const WATCHED_BODY_BYTES = 65_536
 
 /** Sends no body: 204 and 304 have no framing at all, every other status an empty chunked body. */
 export function replyEmpty(exchange: Exchange, status: number, headers?: Headers): void {

@@ -68,3 +68,6 @@ function extensionOf(name: string): string {
 
 /** The name of every user's root folder. */
 export const ROOT_NAME = 'Starling'
+
+/** The folder that holds the folders of applications, directly in a user's root; its name is nobody's to take. */
+export const APPDATA_NAME = '.appdata'

@@ -19,7 +19,8 @@ export type ToWorker =
 
 export interface WorkerChannel {
   readonly turnstile: Turnstile
-  tell(message: ToPrimary): void
+  /** `sent` is called when the message is on its way, or cannot be sent any more. */
+  tell(message: ToPrimary, sent?: () => void): void
   /** What all processes of the node have counted. */
   metrics(): Promise<string>
 }
@@ -31,8 +32,8 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
   let lastNumber = 0
   let isFull = false
 
-  const tell = (message: ToPrimary): void => {
-    process.send?.(message)
+  const tell = (message: ToPrimary, sent?: () => void): void => {
+    process.send?.(message, undefined, undefined, sent)
   }
 
   process.on('message', (received: ToWorker | { say?: undefined }) => {

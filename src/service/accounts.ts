@@ -67,7 +67,10 @@ export function accounts(deps: ServiceDeps): Accounts {
   }
 
   async function checkNotLastAdmin(tx: Tx, user: UserRow, what: string): Promise<void> {
-    if (user.is_admin === 1 && (await countAdmins(tx)) === 1) {
+    if (user.is_admin !== 1) return
+    // The organization has no row of its own; this one is always there. Without turns the last two could go at once.
+    await tx.lock('meta', 'epoch')
+    if ((await countAdmins(tx)) === 1) {
       throw new Failure('conflict', `the last admin of the organization cannot be ${what}`)
     }
   }

@@ -52,7 +52,7 @@ export function contents(deps: ServiceDeps, space: Space): Contents {
 
 async function checkRoom(tx: Tx, space: Space, grant: WriteGrant<'file'>, arrived: Arrived): Promise<void> {
   if (arrived.size > (await space.freeForUser(tx, grant))) throw outOfSpace()
-  const left = await space.capacityLeft(tx)
+  const left = await space.claimable(tx)
   if (arrived.size > left && !(await blobExists(tx, arrived.hash))) throw outOfSpace()
 }
 

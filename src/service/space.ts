@@ -8,8 +8,8 @@ import { Failure } from '../model/failures.js'
 import type { ServiceDeps } from './deps.js'
 
 export interface Space {
-  /** Bytes that the node's capacity leaves, whatever the disk has; never less than zero. */
-  capacityLeft(tx: Tx): Promise<number>
+  /** Bytes that the node's capacity leaves; until the end of the transaction nobody else takes them. */
+  claimable(tx: Tx): Promise<number>
   /** Bytes that the node can still take: its capacity and its disk. */
   freeOnNode(tx: Tx): Promise<number>
   /** Bytes that new content of the file may have before the person's quota is spent. */
@@ -17,6 +17,7 @@ export interface Space {
 }
 
 export function space(deps: ServiceDeps): Space {
+  /** Whatever the disk has; never less than zero. */
   async function capacityLeft(tx: Tx): Promise<number> {
     const node = await findNode(tx, deps.nodeId)
     if (node === undefined || node.capacity === null) return Number.MAX_SAFE_INTEGER
@@ -24,7 +25,10 @@ export function space(deps: ServiceDeps): Space {
   }
 
   return {
-    capacityLeft,
+    async claimable(tx) {
+      if ((await capacityLeft(tx)) < Number.MAX_SAFE_INTEGER) await tx.lock('nodes', deps.nodeId)
+      return capacityLeft(tx)
+    },
 
     async freeOnNode(tx) {
       return Math.min(await capacityLeft(tx), Math.max(0, deps.diskFreeBytes()))

@@ -1,6 +1,6 @@
 import type { Db } from '../db/db.js'
 import { placeIsNamed } from '../db/blobs.js'
-import { deleteUpload, listStagedNames, listUploadsUnusedSince } from '../db/uploads.js'
+import { deleteUnusedUpload, listUploadsUnusedSince, stagedIsNamed } from '../db/uploads.js'
 import type { ServiceDeps } from './deps.js'
 
 /** A file that no row names may belong to a request under way; only after this time is it a leftover. */
@@ -22,8 +22,10 @@ export function sweep(deps: ServiceDeps, db: Db): Sweep {
         const passage = await deps.turnstile.enter({ slot: false, lock: upload.id })
         if (passage === 'busy' || passage === 'full') continue
         try {
-          await db.write((tx) => deleteUpload(tx, upload.id))
-          await deps.staging.remove(upload.staged)
+          // Whoever held it until now may have used it.
+          if (await db.write((tx) => deleteUnusedUpload(tx, upload.id, beforeMs))) {
+            await deps.staging.remove(upload.staged)
+          }
         } finally {
           passage.leave()
         }
@@ -35,9 +37,7 @@ export function sweep(deps: ServiceDeps, db: Db): Sweep {
       const beforeMs = deps.now() - SWEEP_GRACE_MS
       let removed = 0
       for (const file of await deps.staging.list()) {
-        if (file.modifiedMs > beforeMs) continue
-        const named = await db.read((tx) => listStagedNames(tx, deps.nodeId))
-        if (named.has(file.name)) continue
+        if (file.modifiedMs > beforeMs || (await db.read((tx) => stagedIsNamed(tx, file.name)))) continue
         await deps.staging.remove(file.name)
         removed += 1
       }

@@ -1,5 +1,5 @@
 import { BLOCK_BYTES } from '../blob/hashing.js'
-import type { Receiver } from '../blob/staging.js'
+import { StagedFileMissing, type Receiver } from '../blob/staging.js'
 import { OutcomeUnknown, type Db, type Tx } from '../db/db.js'
 import {
   advanceUpload,
@@ -28,6 +28,7 @@ import {
   receiveWhole,
 } from './receive.js'
 import { removeStaged } from './release.js'
+import { outOfSpace, space } from './space.js'
 
 const UPLOAD_ID_BYTES = 32
 
@@ -112,7 +113,7 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
         sid: grant.object.sid,
         oid: grant.object.oid,
         staged,
-        received: received?.length ?? 0,
+        received: 0,
         used_ms: deps.now(),
       }
       await insertUpload(tx, row)
@@ -121,7 +122,9 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     return { kind: 'progress', id, received: received?.length ?? 0 }
   }
 
-  function saveProgress(tx: Tx, row: UploadRow, receiver: Receiver, from: number): Promise<boolean> {
+  /** Others may have taken the room since the body began, so the last look at it is here. */
+  async function saveProgress(tx: Tx, row: UploadRow, receiver: Receiver, from: number): Promise<boolean> {
+    if (receiver.length - from > (await space(deps).claimable(tx))) throw outOfSpace()
     const keep = Math.floor(from / BLOCK_BYTES)
     return advanceUpload(tx, row.id, {
       received: receiver.length,
@@ -139,9 +142,17 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     if (!(await db.write((tx) => advanceUpload(tx, session.row.id, progress)))) throw gone()
   }
 
+  /** An upload whose bytes are not there, as after a restored backup, is at its end: its client must begin anew. */
   async function continueAt(session: Session, length: number): Promise<Receiver> {
     const blocks = await db.read((tx) => listUploadBlocks(tx, session.row.id))
-    return deps.staging.receive(session.row.staged, { length, blocks })
+    try {
+      return await deps.staging.receive(session.row.staged, { length, blocks })
+    } catch (error) {
+      if (!(error instanceof StagedFileMissing)) throw error
+      deps.complain('the received bytes of an upload are missing', error)
+      await db.write((tx) => deleteUpload(tx, session.row.id))
+      throw gone()
+    }
   }
 
   /** Keeps an identifier from expiring while a body comes in. */

@@ -72,7 +72,7 @@ describe('a path', () => {
 
 describe('cookies', () => {
   it('give every value of a name', () => {
-    expect(cookieValues('a=1; route=x; route="y z"; xroute=2; route', 'route')).toEqual(['x', 'y z'])
+    expect(cookieValues('a=1; route=x; route="y z"; xroute=2; route', 'route')).toEqual(['x', '"y z"'])
     expect(cookieValues(undefined, 'route')).toEqual([])
     expect(cookieValues('=;;route=', 'route')).toEqual([''])
   })

@@ -53,6 +53,8 @@ export interface TestServer {
   kill(): Promise<void>
   /** SIGTERM; resolves with the exit status. */
   terminate(): Promise<number | null>
+  /** Resolves with the exit status when the process has ended, whoever ended it. */
+  ended(): Promise<number | null>
   /** Starts it again on the same data and port settings. */
   restart(args?: readonly string[]): Promise<void>
   stop(): Promise<void>
@@ -185,6 +187,8 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
       running.process.kill('SIGTERM')
       return running.ended
     },
+
+    ended: () => running.ended,
 
     async restart(args) {
       running = await launch(args ?? options.args ?? [])
