@@ -34,15 +34,16 @@ export async function moveBlob(tx: Tx, hash: string, place: string): Promise<str
   return before?.place ?? null
 }
 
-/** Removes the row if no object names it any more, and says what it was. */
-export function deleteUnnamedBlob(
+/** Removes the rows that no object names any more, and says what they were. */
+export function deleteUnnamedBlobs(
   tx: Tx,
-  hash: string,
-): Promise<{ size: number; place: string | null } | undefined> {
-  return tx.get<{ size: number; place: string | null }>(
-    `DELETE FROM blobs WHERE hash = $1 AND NOT EXISTS (SELECT 1 FROM objects WHERE content = $1)
+  hashes: readonly string[],
+): Promise<{ size: number; place: string | null }[]> {
+  const list = hashes.map((_, index) => `$${index + 1}`).join(', ')
+  return tx.all<{ size: number; place: string | null }>(
+    `DELETE FROM blobs WHERE hash IN (${list}) AND NOT EXISTS (SELECT 1 FROM objects WHERE content = blobs.hash)
      RETURNING size, place`,
-    hash,
+    ...hashes,
   )
 }
 

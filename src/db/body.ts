@@ -9,7 +9,7 @@ export interface Statements {
   get(sql: string, values: readonly Value[]): unknown
   all(sql: string, values: readonly Value[]): unknown[] | Promise<unknown[]>
   run(sql: string, values: readonly Value[]): number | Promise<number>
-  lock(table: string, key: string): void | Promise<void>
+  lock(table: string, keys: readonly string[]): void | Promise<void>
 }
 
 export type Effect = () => void
@@ -45,7 +45,7 @@ export async function runBody<T>(
     get: <R>(sql: string, ...values: Value[]) => guarded(() => statements.get(sql, values) as R | undefined),
     all: <R>(sql: string, ...values: Value[]) => guarded(() => statements.all(sql, values) as R[]),
     run: (sql, ...values) => guarded(() => statements.run(sql, values)),
-    lock: (table, key) => guarded(() => statements.lock(table, key)),
+    lock: (table, ...keys) => guarded(() => statements.lock(table, keys)),
     afterCommit: (effect) => {
       effects.push(effect)
     },

@@ -19,10 +19,11 @@ export interface Tx {
   /** Resolves to the number of rows changed. */
   run(sql: string, ...values: Value[]): Promise<number>
   /**
-   * Holds the row with this primary key until the transaction ends, so that two writers of the same thing take
-   * turns. A row that does not exist is not held. Only for tables with a primary key of one column.
+   * Holds the rows with these primary keys until the transaction ends, so that two writers of the same thing take
+   * turns. They are taken in the order of their keys. A row that does not exist is not held. Only for tables with a
+   * primary key of one column.
    */
-  lock(table: string, key: string): Promise<void>
+  lock(table: string, ...keys: string[]): Promise<void>
   /** The effect runs once, after the commit is durable and before write() resolves. It must not throw. */
   afterCommit(effect: () => void): void
 }

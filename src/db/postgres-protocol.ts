@@ -68,7 +68,7 @@ export interface LockStatements {
   textFor(client: pg.ClientBase, table: string): Promise<string>
 }
 
-/** The statement that locks a row of a table, put together once a table from the name of its primary key. */
+/** The statement that locks rows of a table, put together once a table from the name of its primary key. */
 export function lockStatements(): LockStatements {
   const known = new Map<string, string>()
   return {
@@ -79,7 +79,7 @@ export function lockStatements(): LockStatements {
       const { rows } = await client.query<{ name: string }>(PRIMARY_KEY, [table])
       const column = rows.length === 1 ? rows[0]?.name : undefined
       if (column === undefined) throw new Error(`the table ${table} has no primary key of one column`)
-      const text = `SELECT 1 FROM ${table} WHERE ${column} = $1 FOR NO KEY UPDATE`
+      const text = `SELECT 1 FROM ${table} WHERE ${column} = ANY ($1) ORDER BY ${column} FOR NO KEY UPDATE`
       known.set(table, text)
       return text
     },

@@ -43,6 +43,8 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
     connectionString: url,
     max: CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_WAIT_MAX_MS,
+    // An answer from a machine that is gone would otherwise be waited for without end.
+    keepAlive: true,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MAX_MS,
     lock_timeout: LOCK_WAIT_MAX_MS,
     application_name: 'starling',
@@ -60,8 +62,8 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
       get: async (sql, values) => (await client.query<pg.QueryResultRow>(sql, [...values])).rows[0],
       all: async (sql, values) => (await client.query<pg.QueryResultRow>(sql, [...values])).rows,
       run: async (sql, values) => (await client.query(sql, [...values])).rowCount ?? 0,
-      lock: async (table, key) => {
-        await client.query(await lockTexts.textFor(client, table), [key])
+      lock: async (table, keys) => {
+        await client.query(await lockTexts.textFor(client, table), [keys])
       },
     }
   }

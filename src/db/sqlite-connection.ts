@@ -103,18 +103,23 @@ function bind(sql: PositionalSql, values: readonly Value[]): unknown[] {
   if (values.length !== sql.valueCount) {
     throw new RangeError(`the statement takes ${sql.valueCount} values and got ${values.length}: ${sql.text}`)
   }
-  return sql.order.map((index) => {
+  const bound: unknown[] = []
+  for (const index of sql.order) {
     const value = values[index]
-    return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
-  })
+    bound.push(typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value)
+  }
+  return bound
 }
 
 /** Tries until it works or the time is up, and lets the event loop turn in between. */
-export async function retryWhileBusy<T>(attempt: () => T, waitMaxMs: number = LOCK_WAIT_MAX_MS): Promise<T> {
+export async function retryWhileBusy<T>(
+  attempt: () => T | Promise<T>,
+  waitMaxMs: number = LOCK_WAIT_MAX_MS,
+): Promise<T> {
   const deadline = performance.now() + waitMaxMs
   for (let tries = 1; ; tries++) {
     try {
-      return attempt()
+      return await attempt()
     } catch (error) {
       if (!isBusy(error)) throw error
       if (performance.now() >= deadline)
@@ -125,7 +130,7 @@ export async function retryWhileBusy<T>(attempt: () => T, waitMaxMs: number = LO
   }
 }
 
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   const code = errorCode(error)
   return code === 'SQLITE_LOCKED' || code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_')
 }

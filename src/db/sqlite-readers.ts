@@ -53,16 +53,10 @@ export function readerPool(file: string): Readers {
   }
 
   async function readOn<T>(connection: Connection, body: (tx: Tx) => Promise<T>): Promise<T> {
-    await retryWhileBusy(() => beginSnapshot(connection))
-    const statements = {
-      get: connection.get,
-      all: connection.all,
-      run: connection.run,
-      lock: () => {
-        throw new Error('a read transaction cannot hold rows')
-      },
-    }
+    connection.run('BEGIN', [])
+    const statements = { get: connection.get, all: connection.all, run: connection.run, lock: refuseLock }
     const outcome = await runBody(statements, body)
+    if (connection.inTransaction) connection.run('ROLLBACK', [])
     if (!outcome.ok) throw translated(outcome.error)
     return outcome.value
   }
@@ -72,7 +66,7 @@ export function readerPool(file: string): Readers {
       admitted.admit(async () => {
         const connection = await acquire()
         try {
-          return await readOn(connection, body)
+          return await retryWhileBusy(() => readOn(connection, body))
         } finally {
           release(connection)
         }
@@ -84,13 +78,6 @@ export function readerPool(file: string): Readers {
   }
 }
 
-/** BEGIN alone takes no snapshot; the first statement does, and here a busy database can still be waited for. */
-function beginSnapshot(connection: Connection): void {
-  connection.run('BEGIN', [])
-  try {
-    connection.get('SELECT 1 FROM sqlite_schema LIMIT 1', [])
-  } catch (error) {
-    connection.run('ROLLBACK', [])
-    throw error
-  }
+function refuseLock(): never {
+  throw new Error('a read transaction cannot hold rows')
 }

@@ -1,8 +1,9 @@
+import { appendChange } from '../db/changes.js'
 import type { Tx } from '../db/db.js'
 import { findChild, insertObject } from '../db/objects.js'
 import { findSandbox, insertSandbox, type SandboxRow } from '../db/sandboxes.js'
 import { findStore, setAppdata } from '../db/stores.js'
-import { ZERO_OID } from '../model/ids.js'
+import { formatId, ZERO_OID } from '../model/ids.js'
 import { APPDATA_NAME, nameKey, numberedName } from '../model/names.js'
 import { randomHex } from '../model/secrets.js'
 import type { Caller } from './caller.js'
@@ -25,18 +26,18 @@ export async function resolveSandbox(
   await tx.lock('stores', caller.rootSid)
   const raced = await findSandbox(tx, caller.userId, caller.appId)
   if (raced !== undefined) return raced
-  const container = await resolveContainer(tx, caller.rootSid, nowMs)
+  const container = await resolveContainer(tx, caller, nowMs)
   const name = await freeName(tx, caller.rootSid, container, caller.appId)
-  const made = await makeFolder(tx, caller.rootSid, container, name, nowMs)
+  const made = await makeFolder(tx, caller, container, name, nowMs)
   await insertSandbox(tx, caller.userId, caller.appId, made)
   return made
 }
 
-async function resolveContainer(tx: Tx, sid: string, nowMs: number): Promise<string> {
-  const store = await findStore(tx, sid)
+async function resolveContainer(tx: Tx, caller: Caller, nowMs: number): Promise<string> {
+  const store = await findStore(tx, caller.rootSid)
   if (store?.appdata !== null && store?.appdata !== undefined) return store.appdata
-  const { oid } = await makeFolder(tx, sid, ZERO_OID, APPDATA_NAME, nowMs)
-  await setAppdata(tx, sid, oid)
+  const { oid } = await makeFolder(tx, caller, ZERO_OID, APPDATA_NAME, nowMs)
+  await setAppdata(tx, caller.rootSid, oid)
   return oid
 }
 
@@ -51,12 +52,23 @@ async function freeName(tx: Tx, sid: string, parent: string, wanted: string): Pr
 
 async function makeFolder(
   tx: Tx,
-  sid: string,
+  caller: Caller,
   parent: string,
   name: string,
   nowMs: number,
 ): Promise<SandboxRow> {
+  const sid = caller.rootSid
   const oid = randomHex(OID_BYTES)
   await insertObject(tx, { sid, oid, parent, name, nameKey: nameKey(name), kind: 'folder', nowMs })
+  await appendChange(tx, {
+    atMs: nowMs,
+    actor: caller.userId,
+    device: caller.deviceId,
+    origin: caller.origin,
+    action: 'folder.create',
+    subject: formatId(sid, oid),
+    before: undefined,
+    after: { parent: formatId(sid, parent), name },
+  })
   return { sid, oid }
 }

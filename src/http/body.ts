@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../model/failures.js'
 import { watchBody } from './body-watch.js'
@@ -67,10 +68,18 @@ export async function receiveBody(exchange: Exchange, sink: BodySink): Promise<'
   return outcome === 'complete' ? 'complete' : 'lost'
 }
 
+/** The connection broke before anybody read: what had arrived by then belongs to the body all the same. */
+async function receiveRest(req: IncomingMessage, sink: BodySink): Promise<'lost'> {
+  for (let chunk = req.read() as Buffer | null; chunk !== null; chunk = req.read() as Buffer | null) {
+    await sink(chunk)
+  }
+  return 'lost'
+}
+
 function receive(exchange: Exchange, sink: BodySink): Promise<'complete' | 'lost' | 'stalled'> {
   const { req, limits } = exchange
   if (req.readableEnded) return Promise.resolve('complete')
-  if (req.destroyed) return Promise.resolve('lost')
+  if (req.destroyed) return receiveRest(req, sink)
   startBody(exchange)
   return new Promise((resolve, reject) => {
     let sinkBusy = false

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Exchange } from './exchange.js'
 import { drainUnreadBody } from './drain.js'
 
@@ -27,7 +28,14 @@ export function replyBytes(
   drainUnreadBody(exchange)
   res.writeHead(status, lines)
   if (exchange.method === 'HEAD') res.end()
+  else if (typeof body === 'string' && body !== '' && res.chunkedEncoding) endWithOneChunk(res, body)
   else res.end(body)
+}
+
+/** Writes the one chunk and the end as text behind the head: one write to the socket instead of six. */
+function endWithOneChunk(res: ServerResponse, body: string): void {
+  res.chunkedEncoding = false
+  res.end(`${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n0\r\n\r\n`, 'utf8')
 }
 
 /** Sends no body: 204 and 304 have no framing at all, every other status an empty chunked body. */

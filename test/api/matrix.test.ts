@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commandDeps } from '../../src/cli/installation.js'
+import type { Route } from '../../src/api/route.js'
+import { ROUTES } from '../../src/api/routes.js'
+import { SCOPES } from '../../src/model/scopes.js'
+import { hashSecret } from '../../src/model/secrets.js'
+import { V1_0, V1_3, V1_4, versionText, within } from '../../src/model/version.js'
+import { accounts } from '../../src/service/accounts.js'
+import { COMMAND_LINE } from '../../src/service/journal.js'
+import type { Answer, Client } from '../support/client.js'
+import { ENGINES } from '../support/engines.js'
+import { startServer, type TestServer } from '../support/server.js'
+import { ask, bearer, requestText } from '../support/wire.js'
+import {
+  expectedCell,
+  OPEN_ROWS,
+  OUTSIDE,
+  PLACES,
+  PRINCIPALS,
+  ROWS,
+  type Cell,
+  type Place,
+  type Principal,
+  type Way,
+} from './matrix-table.js'
+import { expectError, unchanged, unknownId } from './support.js'
+
+const FULL = SCOPES.map(({ name }) => name).filter((name) => name !== 'organization.admin')
+const ADMIN = [...FULL, 'organization.admin'].join(',')
+
+const keyOf = ({ method, path }: Route): string => `${method} ${path}`
+const versionsOf = ({ since, until }: Route): string[] =>
+  [V1_0, V1_3, V1_4].filter((version) => within(version, since, until)).map(versionText)
+
+const CASES = ROUTES.flatMap((route) =>
+  versionsOf(route).flatMap((version) =>
+    (ROWS[keyOf(route)] ?? []).map((way) => ({ key: keyOf(route), route, version, way, title: way.name })),
+  ),
+)
+
+test('every row of the route table has a row in the table of rights, and the reverse', () => {
+  expect([...new Set(ROUTES.map(keyOf))].sort()).toEqual(Object.keys(ROWS).sort())
+  for (const [key, ways] of Object.entries(ROWS)) expect(ways.length, key).toBeGreaterThan(0)
+})
+
+test('the rows that are open without a token are known by name [AUTH-39]', () => {
+  const open = ROUTES.filter(({ access }) => (access as string) !== 'token').map(keyOf)
+  expect(open).toEqual(OPEN_ROWS)
+})
+
+describe.each(ENGINES)('the rights of every principal on %s', (engine) => {
+  let server: TestServer
+  let owner: Client
+  const tokens = new Map<Principal, string | undefined>()
+  const scopeless = { read: '', write: '' }
+  const folders = new Map<Place, string>()
+  let names = 0
+  const fresh = (): string => `object ${(names += 1)}`
+
+  beforeAll(async () => {
+    server = await startServer(engine)
+    const service = accounts(commandDeps(server.installation, () => undefined))
+    const { db } = server.installation
+    const full = FULL.join(',')
+    const olga = await server.addUser()
+    owner = server.client(await server.addToken(olga, full))
+    const [appA, appB] = [await server.addApp('A'), await server.addApp('B')]
+    const inA = await server.addToken(olga, 'files.appdata', { app: appA.id })
+    const inB = await server.addToken(olga, 'files.appdata', { app: appB.id })
+    folders.set('private', await owner.folder('Q'))
+    folders.set('qualified', await owner.folder('F'))
+    folders.set('sandbox of A', (await server.client(inA).get('/folders/appdata')).json.id)
+    folders.set('sandbox of B', (await server.client(inB).get('/folders/appdata')).json.id)
+    folders.set('root', 'root')
+
+    const expired = await server.addToken(olga, full, { lifetime: 60 })
+    await db.write((tx) => tx.run('UPDATE tokens SET expires_ms = 1 WHERE hash = $1', hashSecret(expired)))
+    const revoked = await server.addToken(olga, full)
+    await server.revoke(revoked)
+    const adam = await server.addUser({ admin: true })
+    const ada = await server.addUser({ admin: true })
+    const demoted = await server.addToken(ada, ADMIN)
+    await db.write((tx) => service.setAdmin(tx, COMMAND_LINE, ada, false))
+    const dora = await server.addUser({ admin: true })
+    const dead = await server.addToken(dora, ADMIN)
+    const dina = await server.addUser({ admin: true })
+    const deadAgain = await server.addToken(dina, ADMIN)
+    await db.write((tx) => service.remove(tx, COMMAND_LINE, dora))
+    await db.write((tx) => service.remove(tx, COMMAND_LINE, dina))
+    await server.addUser({ email: dina, admin: true })
+    const otto = await server.addUser()
+    const F = folders.get('qualified') ?? ''
+
+    // The scope of the application's own folder gives a right of its own, so a wrong scope is one without it.
+    const wrong = (scope: string): string =>
+      FULL.filter((name) => name !== scope && name !== 'files.appdata').join(',')
+    scopeless.read = await server.addToken(olga, wrong('files.read'))
+    scopeless.write = await server.addToken(olga, wrong('files.write'))
+    tokens.set('P1 no token', undefined)
+    tokens.set('P2 garbage', unknownId())
+    tokens.set('P3 expired', expired)
+    tokens.set('P4 revoked', revoked)
+    tokens.set('P6/P7 appdata only', inA)
+    tokens.set('P8 other user', await server.addToken(otto, full))
+    tokens.set('P12 owner', owner.token)
+    tokens.set('P16 deleted user', dead)
+    tokens.set('P16 deleted user, address used again', deadAgain)
+    tokens.set('P17 admin without the scope', await server.addToken(adam, full))
+    tokens.set('P18 admin with the scope', await server.addToken(adam, ADMIN))
+    tokens.set('P18 admin with the scope alone', await server.addToken(adam, 'organization.admin'))
+    tokens.set('P21 qualified', await server.addToken(olga, `files.read:${F},files.write:${F}`))
+    tokens.set('P22 demoted admin', demoted)
+  })
+  afterAll(() => server.stop())
+
+  function clientOf(principal: Principal, way: Way, version: string): Client {
+    if (principal === 'P5 wrong scope')
+      return server.client(way.isRead ? scopeless.read : scopeless.write, version)
+    return server.client(tokens.get(principal), version)
+  }
+
+  /** An object for the call, made by its owner where it is to lie. */
+  async function targetIn(place: Place, way: Way): Promise<string> {
+    if (way.target === 'none' || place === 'root') return 'root'
+    const parent = folders.get(place) ?? ''
+    return way.target === 'folder' ? owner.folder(fresh(), parent) : owner.file(fresh(), parent, 'content')
+  }
+
+  function call(
+    api: Client,
+    route: Route,
+    way: Way,
+    id: string,
+    method: string = route.method,
+  ): Promise<Answer> {
+    return api.call(method, route.path.replace(':id', id), way.send?.(id, fresh()) ?? {})
+  }
+
+  const placesOf = (way: Way): Place[] => {
+    if (way.target === 'none') return ['root']
+    return way.takesRoot === true ? [...PLACES, 'root'] : [...PLACES]
+  }
+
+  test.each(CASES)(
+    '$key in $version ($title) gives every principal what the table says, and a refusal changes nothing [AUTH-1] [AUTH-52] [AUTH-60] [AUTH-70] [ERR-4]',
+    async ({ route, version, way }) => {
+      for (const place of placesOf(way)) {
+        const cell = (principal: Principal): Cell => expectedCell(way.group, principal, place, version)
+        const refused = PRINCIPALS.filter((principal) => cell(principal) !== 'ok')
+        const id = await targetIn(place, way)
+        await unchanged(server, async () => {
+          for (const principal of refused) {
+            const what = `${principal} on ${place}`
+            const status = cell(principal) as number
+            const api = clientOf(principal, way, version)
+            const answer = await call(api, route, way, id)
+            expectError(answer, status, what)
+            if (status === 401) expect(answer.headers['www-authenticate'], what).toMatch(/^Bearer realm="/)
+            if (status === 404) {
+              const nothing = await call(api, route, way, unknownId())
+              expect(appearance(answer), what).toEqual(appearance(nothing))
+            }
+            if (way.isRead === true)
+              expect((await call(api, route, way, id, 'HEAD')).status, what).toBe(status)
+          }
+        })
+        for (const principal of PRINCIPALS.filter((name) => cell(name) === 'ok')) {
+          const what = `${principal} on ${place}`
+          const api = clientOf(principal, way, version)
+          const answer = await call(api, route, way, await targetIn(place, way))
+          expect(answer.status, `${what} ${answer.text}`).toBe(way.ok[version])
+          if (way.isRead === true) expect((await call(api, route, way, id, 'HEAD')).status, what).toBe(200)
+        }
+      }
+    },
+  )
+
+  test('every path outside the API is known by name, with what it gives without a token [AUTH-1]', async () => {
+    for (const [path, status] of Object.entries(OUTSIDE)) {
+      expect((await server.client().call('GET', path, { absolute: true })).status, path).toBe(status)
+    }
+    for (const path of [
+      '/',
+      '/index.html',
+      '/admin',
+      '/users',
+      '/health',
+      '/metrics/x',
+      '/docs/x',
+      '/data',
+      '/.well-known/x',
+    ]) {
+      expectError(
+        await server.client(tokens.get('P18 admin with the scope')).call('GET', path, { absolute: true }),
+        404,
+        path,
+      )
+    }
+  })
+})
+
+test('behind a proxy every caller looks local, so the counts need an admin’s token', async () => {
+  const server = await startServer('sqlite', { args: ['--behind-proxy'] })
+  try {
+    const admin = await server.addUser({ admin: true })
+    const person = await server.person()
+    const call = (...lines: string[]): ReturnType<typeof ask> =>
+      ask(server, requestText('GET /metrics', ['X-Forwarded-Proto: https', ...lines]))
+    expectError(await call(), 401)
+    expectError(await call('X-Forwarded-For: 127.0.0.1'), 401)
+    expectError(await call(bearer(person.token)), 403)
+    expectError(await call(bearer(await server.addToken(admin, FULL.join(',')))), 403)
+    expect((await call(bearer(await server.addToken(admin, ADMIN)))).status).toBe(200)
+  } finally {
+    await server.stop()
+  }
+})
+
+/** What a caller can tell two refusals apart by. */
+function appearance(answer: Answer): unknown {
+  const headers = { ...answer.headers, date: undefined }
+  return [answer.status, headers, answer.text]
+}
