@@ -1,7 +1,19 @@
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'data/', 'bench/', 'scripts/', 'bin/', 'eslint.config.js'] },
+  {
+    ignores: [
+      'dist/',
+      'node_modules/',
+      'data/',
+      'bench/',
+      'scripts/',
+      'bin/',
+      'eslint.config.js',
+      'vitest*.config.ts',
+      'test/support/typescript.js',
+    ],
+  },
   ...tseslint.configs.recommendedTypeChecked,
   {
     languageOptions: { parserOptions: { project: './tsconfig.json' } },

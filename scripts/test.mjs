@@ -7,5 +7,8 @@ setup()
 const { build } = await import('./build.mjs')
 build()
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-const result = spawnSync(process.execPath, [vitest, 'run', ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+const result = spawnSync(process.execPath, [vitest, 'run', ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: 'inherit',
+})
 process.exit(result.status ?? 1)

@@ -4,11 +4,10 @@ import { addCheckCommand } from './cli/check.js'
 import { valuesOf } from './cli/context.js'
 import { addSettings, leaf } from './cli/leaf.js'
 import { addNodeCommands } from './cli/nodes.js'
-import { runWorker, serve, workerSettings } from './cli/serve.js'
+import { workerSettings } from './cli/worker-settings.js'
 import { SERVE_SETTINGS, serveSettings, UsageError } from './cli/settings.js'
 import { addTokenCommands } from './cli/tokens.js'
 import { addUserCommands } from './cli/users.js'
-import { welcome } from './cli/welcome.js'
 import { Failure } from './model/failures.js'
 
 const EXIT_FAILED = 1
@@ -20,6 +19,8 @@ function addServeCommand(program: Command): void {
   command.option('--welcome', 'on an empty data folder make an admin and say what a newcomer needs')
   command.action(async (options: Record<string, unknown>) => {
     const settings = serveSettings(valuesOf(command))
+    const { serve } = await import('./cli/serve.js')
+    const { welcome } = await import('./cli/welcome.js')
     const onReady = (origin: string): Promise<void> =>
       options['welcome'] === true ? welcome(settings, origin) : Promise.resolve()
     process.exitCode = await serve(settings, onReady)
@@ -66,5 +67,7 @@ function complain(message: string): void {
   process.stderr.write(`starling: ${message.replace(/^error: /, '').split('\n')[0] ?? ''}\n`)
 }
 
+// A command that serves nothing does not load what serving needs.
 const settings = workerSettings()
-await (settings === undefined ? main() : runWorker(settings))
+if (settings === undefined) await main()
+else await (await import('./cli/serve.js')).runWorker(settings)

@@ -126,7 +126,7 @@ async function send(
 
 function wantedRange(call: Call, hash: string, size: number): RangeRequest {
   const { range, 'if-range': ifRange } = call.incoming.exchange.req.headers
-  const condition = parseTagHeader(ifRange as string | undefined)
+  const condition = parseTagHeader(ifRange)
   if (condition !== undefined && (condition.any || !matchesTag(condition, [hash]))) return { kind: 'none' }
   return parseRange(range, size)
 }

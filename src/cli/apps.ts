@@ -3,7 +3,6 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { listApps } from '../db/apps.js'
-import { ensureCertificate } from '../http/tls.js'
 import { apps } from '../service/apps.js'
 import { COMMAND_LINE } from '../service/journal.js'
 import { valuesOf, withInstallation, type Context } from './context.js'
@@ -105,6 +104,7 @@ function seconds(text: string): number {
 
 async function certificate(context: Context, settings: ServeSettings): Promise<string> {
   if (settings.tls !== undefined) return readFile(settings.tls.cert, 'utf8')
+  const { ensureCertificate } = await import('../http/tls.js')
   return (await ensureCertificate(join(context.installation.dataDir, 'tls'), hostname())).cert
 }
 

@@ -14,8 +14,8 @@ import { sweep } from '../service/sweep.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
 import type { ServeSettings } from './settings.js'
+import { WORKER_SETTINGS } from './worker-settings.js'
 
-const WORKER_SETTINGS = 'STARLING_WORKER_SETTINGS'
 const EXPIRE_EVERY_MS = 60_000
 const LEFTOVERS_EVERY_MS = 30 * 60_000
 /** A worker that keeps dying at once is not started in a hurry. */
@@ -283,11 +283,6 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
     const { message } = listenFailure(settings, error)
     channel.tell({ say: 'failed', message }, () => process.exit(1))
   }
-}
-
-export function workerSettings(): ServeSettings | undefined {
-  const text = process.env[WORKER_SETTINGS]
-  return cluster.isWorker && text !== undefined ? (JSON.parse(text) as ServeSettings) : undefined
 }
 
 function listenFailure(settings: ServeSettings, error: unknown): Error {

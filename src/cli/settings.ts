@@ -109,6 +109,7 @@ const LIMIT_HELP: Readonly<Record<keyof HttpLimits, string>> = {
   jsonKeys: 'members of all objects of a JSON body together',
   connections: 'open connections of a process',
   refusedConnections: 'connections beyond that which still get a 503',
+  pipelinedRequests: 'requests sent ahead on one connection',
   requestsPerConnection: 'requests on one connection',
   refusedDrainMs: 'how long an unwanted body is read',
   refusedDrainBytes: 'how much of an unwanted body is read',

@@ -8,6 +8,7 @@ export const WRITE_BODY_MAX_MS = 60_000
 export interface Statements {
   get(sql: string, values: readonly Value[]): unknown
   all(sql: string, values: readonly Value[]): unknown[] | Promise<unknown[]>
+  lists(sql: string, values: readonly Value[]): unknown[] | Promise<unknown[]>
   run(sql: string, values: readonly Value[]): number | Promise<number>
   lock(table: string, keys: readonly string[]): void | Promise<void>
 }
@@ -44,6 +45,7 @@ export async function runBody<T>(
   const tx: Tx = {
     get: <R>(sql: string, ...values: Value[]) => guarded(() => statements.get(sql, values) as R | undefined),
     all: <R>(sql: string, ...values: Value[]) => guarded(() => statements.all(sql, values) as R[]),
+    lists: <R>(sql: string, ...values: Value[]) => guarded(() => statements.lists(sql, values) as R[]),
     run: (sql, ...values) => guarded(() => statements.run(sql, values)),
     lock: (table, ...keys) => guarded(() => statements.lock(table, keys)),
     afterCommit: (effect) => {

@@ -16,6 +16,8 @@ export type Row = Record<string, unknown>
 export interface Tx {
   get<T = Row>(sql: string, ...values: Value[]): Promise<T | undefined>
   all<T = Row>(sql: string, ...values: Value[]): Promise<T[]>
+  /** Rows as lists in the order of their columns: for answers of thousands of rows, where objects cost too much. */
+  lists<T extends unknown[]>(sql: string, ...values: Value[]): Promise<T[]>
   /** Resolves to the number of rows changed. */
   run(sql: string, ...values: Value[]): Promise<number>
   /**

@@ -48,9 +48,26 @@ export function findChild(
   )
 }
 
+type ChildList = [
+  oid: string,
+  name: string,
+  kind: ObjectKind,
+  rev: number,
+  content: string | null,
+  size: number | null,
+  modifiedMs: number | null,
+]
+
 /** The children in no particular order. */
-export function listChildren(tx: Tx, sid: string, parent: string): Promise<ObjectRow[]> {
-  return tx.all<ObjectRow>(`SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND parent = $2`, sid, parent)
+export async function listChildren(tx: Tx, sid: string, parent: string): Promise<ObjectRow[]> {
+  const lists = await tx.lists<ChildList>(
+    'SELECT oid, name, kind, rev, content, size, modified_ms FROM objects WHERE sid = $1 AND parent = $2',
+    sid,
+    parent,
+  )
+  return lists.map(([oid, name, kind, rev, content, size, modified_ms]) => {
+    return { sid, oid, parent, name, kind, rev, content, size, modified_ms }
+  })
 }
 
 /** The object itself and everything above it in its store, from the object up to the store's root. */

@@ -1,8 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Db } from './db.js'
-import { migrate } from './migrate.js'
-import { openPostgres, POSTGRES_DIALECT } from './postgres.js'
+import { migrate, type Dialect } from './migrate.js'
 import { openSqlite, SQLITE_DIALECT } from './sqlite.js'
 
 export interface DatabaseOptions {
@@ -16,15 +15,23 @@ export const SQLITE_FILE_NAME = 'starling.db'
 
 /** Opens the database and brings its tables to the newest version. */
 export async function openDatabase({ url, dataDir, log = () => undefined }: DatabaseOptions): Promise<Db> {
-  const isPostgres = url !== undefined
-  const db = isPostgres ? openPostgres({ url: postgresUrl(url), log }) : await openSqliteIn(dataDir, log)
+  const [db, dialect] =
+    url === undefined
+      ? [await openSqliteIn(dataDir, log), SQLITE_DIALECT]
+      : await openPostgresAt(postgresUrl(url), log)
   try {
-    await migrate(db, isPostgres ? POSTGRES_DIALECT : SQLITE_DIALECT)
+    await migrate(db, dialect)
     return db
   } catch (error) {
     await db.close()
     throw error
   }
+}
+
+/** Loaded when it is asked for: most installations never are. */
+async function openPostgresAt(url: string, log: (message: string) => void): Promise<[Db, Dialect]> {
+  const { openPostgres, POSTGRES_DIALECT } = await import('./postgres.js')
+  return [openPostgres({ url, log }), POSTGRES_DIALECT]
 }
 
 async function openSqliteIn(dataDir: string, log: (message: string) => void): Promise<Db> {

@@ -61,6 +61,8 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
     return {
       get: async (sql, values) => (await client.query<pg.QueryResultRow>(sql, [...values])).rows[0],
       all: async (sql, values) => (await client.query<pg.QueryResultRow>(sql, [...values])).rows,
+      lists: async (sql, values) =>
+        (await client.query<unknown[]>({ text: sql, values: [...values], rowMode: 'array' })).rows,
       run: async (sql, values) => (await client.query(sql, [...values])).rowCount ?? 0,
       lock: async (table, keys) => {
         await client.query(await lockTexts.textFor(client, table), [keys])

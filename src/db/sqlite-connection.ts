@@ -24,6 +24,7 @@ interface Prepared {
 export interface Connection {
   get(sql: string, values: readonly Value[]): unknown
   all(sql: string, values: readonly Value[]): unknown[]
+  lists(sql: string, values: readonly Value[]): unknown[]
   run(sql: string, values: readonly Value[]): number
   /** Whether a transaction is open; SQLite ends one by itself after some errors of the disk. */
   readonly inTransaction: boolean
@@ -56,12 +57,18 @@ export function openConnection(file: string, access: 'read' | 'write'): Promise<
 
 function connection(database: Database.Database): Connection {
   const prepared = new Map<string, Prepared>()
+  /** A statement gives objects or lists for all its life, so the same text may be prepared twice. */
+  const preparedLists = new Map<string, Prepared>()
 
-  function prepare(text: string): Prepared {
-    const known = prepared.get(text)
-    if (known !== undefined) return known
+  function prepare(text: string, known = prepared): Prepared {
+    const ready = known.get(text)
+    return ready ?? prepareFresh(text, known)
+  }
+
+  function prepareFresh(text: string, prepared: Map<string, Prepared>): Prepared {
     const sql = toPositional(text)
     const fresh = { statement: database.prepare<unknown[]>(sql.text), sql }
+    if (prepared === preparedLists) fresh.statement.raw()
     const oldest = prepared.size >= STATEMENTS_MAX ? prepared.keys().next() : undefined
     if (oldest?.value !== undefined) prepared.delete(oldest.value)
     prepared.set(text, fresh)
@@ -83,6 +90,10 @@ function connection(database: Database.Database): Connection {
       statement.run(...bound)
       return []
     },
+    lists(text, values) {
+      const { statement, sql } = prepare(text, preparedLists)
+      return statement.all(...bind(sql, values))
+    },
     run(text, values) {
       const { statement, sql } = prepare(text)
       const bound = bind(sql, values)
@@ -93,6 +104,7 @@ function connection(database: Database.Database): Connection {
     },
     close() {
       prepared.clear()
+      preparedLists.clear()
       database.close()
     },
   }

@@ -54,7 +54,8 @@ export function readerPool(file: string): Readers {
 
   async function readOn<T>(connection: Connection, body: (tx: Tx) => Promise<T>): Promise<T> {
     connection.run('BEGIN', [])
-    const statements = { get: connection.get, all: connection.all, run: connection.run, lock: refuseLock }
+    const { get, all, lists, run } = connection
+    const statements = { get, all, lists, run, lock: refuseLock }
     const outcome = await runBody(statements, body)
     if (connection.inTransaction) connection.run('ROLLBACK', [])
     if (!outcome.ok) throw translated(outcome.error)

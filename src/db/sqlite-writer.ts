@@ -204,6 +204,7 @@ function checkpointAll(connection: Connection): void {
   if (row.busy !== 0) throw Object.assign(new Error('the log is in use'), { code: 'SQLITE_BUSY' })
 }
 
-function bindStatements(connection: Connection): Pick<Connection, 'get' | 'all' | 'run'> {
-  return { get: connection.get, all: connection.all, run: connection.run }
+function bindStatements(connection: Connection): Pick<Connection, 'get' | 'all' | 'lists' | 'run'> {
+  const { get, all, lists, run } = connection
+  return { get, all, lists, run }
 }

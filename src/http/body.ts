@@ -99,7 +99,8 @@ function receive(exchange: Exchange, sink: BodySink): Promise<'complete' | 'lost
       try {
         taken = sink(chunk)
       } catch (error) {
-        return settle(() => reject(error as Error))
+        const thrown = error as Error
+        return settle(() => reject(thrown))
       }
       if (taken === undefined) {
         if (req.destroyed && !req.readableEnded) settle(() => resolve('lost'))

@@ -25,6 +25,8 @@ export interface HttpLimits {
   readonly connections: number
   /** Connections beyond the limit that still get their 503; any further ones are dropped without an answer. */
   readonly refusedConnections: number
+  /** Requests that a client may send ahead on one connection; one that sends more is cut off. */
+  readonly pipelinedRequests: number
   /** Requests served on one connection; the last one is answered with Connection: close. */
   readonly requestsPerConnection: number
   /** How long, and how much, of an unwanted body is read so that its sender sees the answer and not a reset. */
@@ -47,6 +49,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   jsonKeys: 10_000,
   connections: 10_000,
   refusedConnections: 100,
+  pipelinedRequests: 100,
   requestsPerConnection: 100_000,
   refusedDrainMs: 10_000,
   refusedDrainBytes: 67_108_864,

@@ -44,6 +44,8 @@ interface Connection {
   /** Requests since it was opened. */
   requests: number
   newest: Exchange | undefined
+  /** Pipelined requests that wait for their turn. */
+  readonly waiting: Exchange[]
   readonly closing: boolean
 }
 
@@ -81,6 +83,7 @@ export function createListener(options: ListenerOptions): Listener {
       underWay: 0,
       requests: 0,
       newest: undefined,
+      waiting: [],
       get closing() {
         return shared.stopping || this.requests >= limits.requestsPerConnection
       },
@@ -118,10 +121,16 @@ export function createListener(options: ListenerOptions): Listener {
     res.once('close', () => {
       connection.underWay--
       if (connection.newest === exchange) connection.newest = undefined
+      if (socket.destroyed) connection.waiting.length = 0
+      const next = connection.waiting.shift()
+      if (next !== undefined) void answer(next, connection)
       // A reply that began before the stop has promised to keep the connection.
       if (shared.stopping && connection.underWay === 0) socket.destroySoon()
     })
-    void answer(exchange, connection)
+    // One request of a connection at a time: what a client may ask for at once does not grow with its patience.
+    if (connection.underWay === 1) return void answer(exchange, connection)
+    connection.waiting.push(exchange)
+    if (connection.waiting.length > limits.pipelinedRequests) socket.destroy()
   }
 
   async function answer(exchange: Exchange, connection: Connection): Promise<void> {

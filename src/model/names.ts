@@ -7,7 +7,6 @@ export const NAME_LENGTH_MAX = 255
 const EXTENSION_LENGTH_MAX = 32
 
 // The three things a name may not hold: a slash, a control character, half of a surrogate pair.
-// eslint-disable-next-line no-control-regex
 const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f/\p{Surrogate}]/u
 const EXTENSION = /\.[^.\s]+$/u
 const DOTS_ONLY = /^\.*$/

@@ -1,4 +1,3 @@
-import { hash as argon2 } from '@node-rs/argon2'
 import type { Tx } from '../db/db.js'
 import { insertObject, measureSubtree } from '../db/objects.js'
 import { deleteStore, insertStore } from '../db/stores.js'
@@ -51,11 +50,12 @@ export function normalEmail(text: string): string {
 }
 
 /** The library's argon2id, off the main thread. */
-export function hashPassword(password: string, lengthMin: number): Promise<string> {
+export async function hashPassword(password: string, lengthMin: number): Promise<string> {
   if (password.length < lengthMin) {
     throw new Failure('badArgs', `the password must have at least ${lengthMin} characters`)
   }
-  return argon2(password)
+  const argon2 = await import('@node-rs/argon2')
+  return argon2.hash(password)
 }
 
 export function accounts(deps: ServiceDeps): Accounts {

@@ -26,6 +26,16 @@ export function dbConformance(engine: Engine): void {
 
     afterEach(() => test.close())
 
+    it('gives rows as objects and as lists with the same values', async () => {
+      const bytes = Buffer.from([0, 1, 255])
+      await db.write((tx) => tx.run('INSERT INTO things VALUES ($1, $2, $3)', 'a', bytes, 2 ** 53 - 1))
+      const sql = 'SELECT id, bytes, number FROM things WHERE id = $1'
+      const objects = await db.read((tx) => tx.all<Record<string, unknown>>(sql, 'a'))
+      const lists = await db.read((tx) => tx.lists(sql, 'a'))
+      expect(lists).toEqual([['a', bytes, 2 ** 53 - 1]])
+      expect(objects.map((row) => Object.values(row))).toEqual(lists)
+    })
+
     const increment = async (tx: Tx): Promise<number | undefined> => {
       await tx.lock('counters', 'main')
       await tx.run('UPDATE counters SET value = value + 1 WHERE name = $1', 'main')

@@ -16,6 +16,10 @@ function counting(tx: Tx): { tx: Tx; statements(): number } {
   const counted: Tx = {
     get: <T>(sql: string, ...values: Value[]) => ((statements += 1), tx.get<T>(sql, ...values)),
     all: <T>(sql: string, ...values: Value[]) => ((statements += 1), tx.all<T>(sql, ...values)),
+    lists: <T extends unknown[]>(sql: string, ...values: Value[]) => (
+      (statements += 1),
+      tx.lists<T>(sql, ...values)
+    ),
     run: (sql, ...values) => ((statements += 1), tx.run(sql, ...values)),
     lock: (table, ...keys) => ((statements += 1), tx.lock(table, ...keys)),
     afterCommit: (effect) => tx.afterCommit(effect),

@@ -42,7 +42,7 @@ export async function openWorld(engine: Engine) {
     now: Date.now,
     blobs,
     staging,
-    turnstile: { enter: () => Promise.resolve({ leave: () => undefined }) },
+    turnstile: { isFull: false, enter: () => Promise.resolve({ leave: () => undefined }) },
     signal: () => undefined,
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: 24 * 60 * 60 * 1000,

@@ -69,7 +69,7 @@ export function client(options: ClientOptions): Client {
       if (json !== undefined) setUnlessGiven(sent, 'Content-Type', 'application/json')
       const isStream = payload !== undefined && typeof payload !== 'string' && !Buffer.isBuffer(payload)
       if (payload !== undefined && !isStream && !isGiven(sent, 'Transfer-Encoding')) {
-        setUnlessGiven(sent, 'Content-Length', Buffer.byteLength(payload as Buffer | string))
+        setUnlessGiven(sent, 'Content-Length', Buffer.byteLength(payload))
       }
       const request = httpsRequest(
         {
