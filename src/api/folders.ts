@@ -2,7 +2,7 @@ import { isUnmodified, metadataTag } from '../gate/preconditions.js'
 import type { Horizon, ObjectRow } from '../gate/grants.js'
 import { V1_0, V1_2, versionText } from '../model/version.js'
 import { newObject, pathId, placedObject, wantedFields, type NewObject, type PlacedObject } from './inputs.js'
-import { childrenJson, childrenWithParentJson, pathJson } from './listings.js'
+import { childrenJson, pathJson } from './listings.js'
 import { route, type Answer, type Call, type Route } from './route.js'
 import { objectId, tagOf } from './views.js'
 
@@ -40,11 +40,8 @@ function childrenRoutes(
       doc: { ...childrenDoc, summary: path.includes(':id') ? 'List a folder' : 'List the root folder' },
       handle: async (call, { tx, grants }) => ({
         status: 200,
-        json: await (path.startsWith('/children') ? childrenWithParentJson : childrenJson)(
-          call,
-          tx,
-          grants.object,
-        ),
+        // The address of the first versions tells the folder's own id too.
+        json: await childrenJson(call, tx, grants.object, { withParent: path.startsWith('/children') }),
       }),
     }),
   )
@@ -87,7 +84,10 @@ export const FOLDER_ROUTES: readonly Route[] = [
       }
       const extra: string[] = []
       if (fields.has('path')) extra.push(`"path":${await pathJson(call, tx, grants.object)}`)
-      if (fields.has('children')) extra.push(`"children":${await childrenJson(call, tx, grants.object)}`)
+      if (fields.has('children')) {
+        const listed = await childrenJson(call, tx, grants.object, { withParent: false })
+        extra.push(`"children":${listed.toString()}`)
+      }
       return { status: 200, json: call.views.folder(object, horizon, extra) }
     },
   }),

@@ -1,28 +1,56 @@
 import type { ReadGrant, Tx } from '../gate/grants.js'
-import { V1_0, V1_2, within } from '../model/version.js'
+import { versionText } from '../model/version.js'
 import { children, parentPath } from '../service/listing.js'
+import { stateIn } from '../service/presence.js'
 import type { Call } from './route.js'
 import { objectId } from './views.js'
 
-/** The JSON text of Children. */
-export async function childrenJson(call: Call, tx: Tx, grant: ReadGrant<'folder'>): Promise<string> {
-  const { folders, files } = await children(tx, grant)
-  const stateOf = await call.api.presence.statesIn(tx, grant.caller, grant.object, files)
-  const { horizon } = grant
-  const folderList = folders.map((folder) => call.views.folder(folder, horizon)).join(',')
-  const fileList = files.map((file) => call.views.file(file, horizon, stateOf(file))).join(',')
-  return `{"folders":[${folderList}],"files":[${fileList}]}`
-}
-
-/** Children as the first versions send it, with the folder's own id. */
-export async function childrenWithParentJson(
+/**
+ * Children as JSON. It may be megabytes, so it is turned into bytes piece by piece, and kept: the row of the folder
+ * tells whether its list is still the same.
+ */
+export async function childrenJson(
   call: Call,
   tx: Tx,
   grant: ReadGrant<'folder'>,
-): Promise<string> {
-  const json = await childrenJson(call, tx, grant)
-  if (!within(call.version, V1_0, V1_2)) return json
-  return `{"parent":"${objectId(grant.object)}",${json.slice(1)}`
+  shape: { withParent: boolean },
+): Promise<Buffer> {
+  const { object } = grant
+  const here = await call.api.presence.inFolder(tx, grant.caller, object)
+  const key = `${versionText(call.version)} ${shape.withParent} ${objectId(object)}`
+  const state = `${object.listing} ${here.deselected} ${here.spent}`
+  const kept = call.api.listings.get(key, state)
+  if (kept !== undefined) return kept
+  const { folders, files } = await children(tx, grant)
+  const { horizon } = grant
+  const text = textInPieces()
+  text.add(shape.withParent ? `{"parent":"${objectId(object)}","folders":[` : '{"folders":[')
+  folders.forEach((folder, index) => text.add((index === 0 ? '' : ',') + call.views.folder(folder, horizon)))
+  text.add('],"files":[')
+  files.forEach((file, index) =>
+    text.add((index === 0 ? '' : ',') + call.views.file(file, horizon, stateIn(here, file))),
+  )
+  text.add(']}')
+  const bytes = text.bytes()
+  call.api.listings.keep(key, state, bytes)
+  return bytes
+}
+
+/** Short enough to be put together while it is still cheap to throw away. */
+const PIECE_LENGTH = 32 * 1024
+
+function textInPieces(): { add(text: string): void; bytes(): Buffer } {
+  const pieces: Buffer[] = []
+  let gathered = ''
+  return {
+    add(text) {
+      gathered += text
+      if (gathered.length < PIECE_LENGTH) return
+      pieces.push(Buffer.from(gathered))
+      gathered = ''
+    },
+    bytes: () => Buffer.concat([...pieces, Buffer.from(gathered)]),
+  }
 }
 
 /** The JSON text of ParentPath. */

@@ -177,5 +177,14 @@ function listOf(resource: Resource, version: Version, description: string): Sche
 }
 
 function sample(given: Pick<ObjectRow, 'oid' | 'name' | 'kind'> & { parent?: null }): ObjectRow {
-  return { sid: SID, parent: ZERO_OID, rev: 1, content: null, size: null, modified_ms: null, ...given }
+  return {
+    sid: SID,
+    parent: ZERO_OID,
+    rev: 1,
+    listing: 0,
+    content: null,
+    size: null,
+    modified_ms: null,
+    ...given,
+  }
 }

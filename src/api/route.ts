@@ -7,6 +7,7 @@ import type { Tree } from '../service/tree.js'
 import type { Uploads } from '../service/uploads.js'
 import type { ServiceDeps, Turnstile } from '../service/deps.js'
 import type { Downloads } from '../service/downloads.js'
+import type { KeptListings } from './kept-listings.js'
 import type { Views } from './views.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'
@@ -19,6 +20,7 @@ export interface ApiDeps {
   readonly presence: Presence
   readonly space: Space
   readonly downloads: Downloads
+  readonly listings: KeptListings
   readonly turnstile: Turnstile
   readonly service: ServiceDeps
   /** The address of the service as the client knows it, without a trailing slash. */
@@ -36,7 +38,7 @@ export interface Call {
 /** A reply that is at hand as a whole. */
 export interface Answer {
   readonly status: number
-  readonly json?: string
+  readonly json?: string | Buffer
   readonly headers?: Record<string, string>
 }
 

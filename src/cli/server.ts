@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Registry } from 'prom-client'
 import { apiDoor } from '../api/dispatch.js'
+import { keptListings } from '../api/kept-listings.js'
 import { openApi } from '../api/openapi.js'
 import { consoleDoor } from '../console/pages.js'
 import { healthDoor } from '../console/health.js'
@@ -72,6 +73,7 @@ export async function buildServer(
       presence: here,
       space: spaceOf,
       downloads: downloadsUnderWay,
+      listings: keptListings(settings.listingCacheBytes),
       turnstile: neighbours.turnstile,
       service: deps,
       baseUrl: ({ exchange }) => baseUrlOf(settings, exchange),

@@ -93,6 +93,12 @@ const SERVE: readonly Setting[] = [
   },
   { name: 'mail-from', kind: 'text', fallback: 'none', help: 'sender of mails' },
   { name: 'ldap', kind: 'text', fallback: 'off', help: 'ldaps://host?base=…&bind=…&filter=…' },
+  {
+    name: 'listing-cache-bytes',
+    kind: 'number',
+    fallback: '16777216',
+    help: 'memory of a process for lists of children',
+  },
   { name: 'log-level', kind: 'text', fallback: 'info', help: 'trace, debug, info, warn, error or silent' },
 ]
 
@@ -153,6 +159,7 @@ export interface ServeSettings extends CommonSettings {
   readonly uploadLifetimeMs: number
   readonly legacyVersions: boolean
   readonly quotaBytes: number | null
+  readonly listingCacheBytes: number
   readonly logLevel: string
   readonly limits: HttpLimits
 }
@@ -257,6 +264,7 @@ export function serveSettings(values: Values): ServeSettings {
     uploadLifetimeMs: (values.number('upload-lifetime', { min: 1 }) ?? 86_400) * 1000,
     legacyVersions: values.isOn('legacy-versions'),
     quotaBytes: values.number('quota') ?? null,
+    listingCacheBytes: values.number('listing-cache-bytes') ?? 16 * 1024 * 1024,
     logLevel: choice(values, 'log-level', LOG_LEVELS) ?? 'info',
     limits: limits(values),
   }

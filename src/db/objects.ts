@@ -10,12 +10,14 @@ export interface ObjectRow {
   name: string
   kind: ObjectKind
   rev: number
+  /** Grows with every change of the list of children. */
+  listing: number
   content: string | null
   size: number | null
   modified_ms: number | null
 }
 
-const COLUMNS = 'sid, oid, parent, name, kind, rev, content, size, modified_ms'
+const COLUMNS = 'sid, oid, parent, name, kind, rev, listing, content, size, modified_ms'
 
 // The store goes along in every step: only then does SQLite find the children by the index of names.
 const SUBTREE = `WITH RECURSIVE subtree (sid, oid) AS (
@@ -53,6 +55,7 @@ type ChildList = [
   name: string,
   kind: ObjectKind,
   rev: number,
+  listing: number,
   content: string | null,
   size: number | null,
   modifiedMs: number | null,
@@ -61,12 +64,12 @@ type ChildList = [
 /** The children in no particular order. */
 export async function listChildren(tx: Tx, sid: string, parent: string): Promise<ObjectRow[]> {
   const lists = await tx.lists<ChildList>(
-    'SELECT oid, name, kind, rev, content, size, modified_ms FROM objects WHERE sid = $1 AND parent = $2',
+    'SELECT oid, name, kind, rev, listing, content, size, modified_ms FROM objects WHERE sid = $1 AND parent = $2',
     sid,
     parent,
   )
-  return lists.map(([oid, name, kind, rev, content, size, modified_ms]) => {
-    return { sid, oid, parent, name, kind, rev, content, size, modified_ms }
+  return lists.map(([oid, name, kind, rev, listing, content, size, modified_ms]) => {
+    return { sid, oid, parent, name, kind, rev, listing, content, size, modified_ms }
   })
 }
 
@@ -74,7 +77,7 @@ export async function listChildren(tx: Tx, sid: string, parent: string): Promise
 export function listAncestors(tx: Tx, sid: string, oid: string): Promise<ObjectRow[]> {
   return tx.all<ObjectRow>(
     `${ANCESTORS}
-     SELECT o.sid, o.oid, o.parent, o.name, o.kind, o.rev, o.content, o.size, o.modified_ms
+     SELECT o.sid, o.oid, o.parent, o.name, o.kind, o.rev, o.listing, o.content, o.size, o.modified_ms
      FROM chain c JOIN objects o ON o.sid = $1 AND o.oid = c.oid ORDER BY c.depth`,
     sid,
     oid,
@@ -110,7 +113,8 @@ export async function insertObject(
     row.nowMs,
   )
   const { sid, oid, parent, name, kind } = row
-  return { sid, oid, parent, name, kind, rev: 1, content: null, size: null, modified_ms: null }
+  await touchListing(tx, sid, parent)
+  return { sid, oid, parent, name, kind, rev: 1, listing: 0, content: null, size: null, modified_ms: null }
 }
 
 export async function placeObject(
@@ -126,6 +130,8 @@ export async function placeObject(
     place.name,
     place.nameKey,
   )
+  await touchListing(tx, object.sid, object.parent)
+  if (place.parent !== object.parent) await touchListing(tx, object.sid, place.parent)
   return { ...object, parent: place.parent, name: place.name, rev: object.rev + 1 }
 }
 
@@ -142,6 +148,7 @@ export async function setContent(
     content.size,
     content.modifiedMs,
   )
+  await touchListing(tx, object.sid, object.parent)
   return {
     ...object,
     content: content.hash,
@@ -186,10 +193,17 @@ export async function listStagedInSubtree(tx: Tx, sid: string, oid: string): Pro
   return rows.map((row) => row.staged)
 }
 
-export function deleteSubtree(tx: Tx, sid: string, oid: string): Promise<number> {
-  return tx.run(
+export async function deleteSubtree(tx: Tx, object: ObjectRow): Promise<void> {
+  await tx.run(
     `${SUBTREE} DELETE FROM objects WHERE sid = $1 AND oid IN (SELECT oid FROM subtree)`,
-    sid,
-    oid,
+    object.sid,
+    object.oid,
   )
+  await touchListing(tx, object.sid, object.parent)
+}
+
+/** Every function here that changes a child tells its parent, so that a kept list of children is known to be old. */
+async function touchListing(tx: Tx, sid: string, parent: string | null): Promise<void> {
+  if (parent === null) return
+  await tx.run('UPDATE objects SET listing = listing + 1 WHERE sid = $1 AND oid = $2', sid, parent)
 }

@@ -5,7 +5,12 @@ import { drainUnreadBody } from './drain.js'
 export type Headers = Readonly<Record<string, string>>
 
 /** Sends a serialized JSON value. */
-export function replyJson(exchange: Exchange, status: number, json: string, headers?: Headers): void {
+export function replyJson(
+  exchange: Exchange,
+  status: number,
+  json: string | Buffer,
+  headers?: Headers,
+): void {
   replyBytes(exchange, status, 'application/json', json, headers)
 }
 

@@ -12,13 +12,19 @@ export interface Presence {
   /** Whether the node is set not to hold what is in the folder, given by its place. */
   isDeselected(tx: Tx, caller: Caller, sid: string, oid: string): Promise<boolean>
   stateOf(tx: Tx, caller: Caller, file: ObjectRow): Promise<ContentState>
-  /** The states of the files of one folder, by one look at the folders above. */
-  statesIn(
-    tx: Tx,
-    caller: Caller,
-    folder: ObjectRow,
-    files: readonly ObjectRow[],
-  ): Promise<(file: ObjectRow) => ContentState>
+  /** What decides the states of the files of one folder, by one look at the folders above. */
+  inFolder(tx: Tx, caller: Caller, folder: ObjectRow): Promise<FolderPresence>
+}
+
+export interface FolderPresence {
+  /** The node is set not to hold the content of the folder. */
+  readonly deselected: boolean
+  /** The node has no room for content that is not here yet. */
+  readonly spent: boolean
+}
+
+export function stateIn({ deselected, spent }: FolderPresence, file: ObjectRow): ContentState {
+  return contentState({ deselected, hasContent: file.content !== null, spent })
 }
 
 export function presence(deps: ServiceDeps, space: Space): Presence {
@@ -30,13 +36,8 @@ export function presence(deps: ServiceDeps, space: Space): Presence {
     )
   }
 
-  async function states(
-    tx: Tx,
-    deselected: boolean,
-    someLackContent: boolean,
-  ): Promise<(file: ObjectRow) => ContentState> {
-    const spent = someLackContent && !deselected && (await space.freeOnNode(tx)) === 0
-    return (file) => contentState({ deselected, hasContent: file.content !== null, spent })
+  async function isSpent(tx: Tx): Promise<boolean> {
+    return (await space.freeOnNode(tx)) === 0
   }
 
   return {
@@ -44,16 +45,13 @@ export function presence(deps: ServiceDeps, space: Space): Presence {
 
     async stateOf(tx, caller, file) {
       const deselected = await isDeselected(tx, caller, file.sid, file.parent ?? ZERO_OID)
-      return (await states(tx, deselected, file.content === null))(file)
+      const spent = file.content === null && !deselected && (await isSpent(tx))
+      return stateIn({ deselected, spent }, file)
     },
 
-    async statesIn(tx, caller, folder, files) {
+    async inFolder(tx, caller, folder) {
       const deselected = await isDeselected(tx, caller, folder.sid, folder.oid)
-      return states(
-        tx,
-        deselected,
-        files.some((file) => file.content === null),
-      )
+      return { deselected, spent: !deselected && (await isSpent(tx)) }
     },
   }
 }

@@ -86,7 +86,7 @@ export function tree(deps: ServiceDeps): Tree {
       if ((await reservation(tx, object)) === 'container') throw cannotBe(APPDATA_NAME, 'deleted')
       const gone = await measureSubtree(tx, object.sid, object.oid)
       const staged = await listStagedInSubtree(tx, object.sid, object.oid)
-      await deleteSubtree(tx, object.sid, object.oid)
+      await deleteSubtree(tx, object)
       await addStoreUse(tx, object.sid, -gone.bytes)
       await releaseContents(tx, deps, gone.contents)
       await record(tx, grant.caller, {

@@ -44,7 +44,8 @@ CREATE TABLE blobs (
 );
 
 -- Folders and files, the root of each store among them (its oid is all zeros, its parent NULL). Moving a
--- folder changes its own row alone. `rev` grows with each change that a reader of the object can see.
+-- folder changes its own row alone. `rev` grows with each change that a reader of the object can see, and `listing`
+-- with each change that a reader of its list of children can see.
 -- Deleted objects have no row. A mount of a shared folder is a row of kind 'mount' whose oid is the share's sid.
 CREATE TABLE objects (
   sid {text} NOT NULL REFERENCES stores (sid),
@@ -54,6 +55,7 @@ CREATE TABLE objects (
   name_key {text} NOT NULL,
   kind {text} NOT NULL CHECK (kind IN ('folder', 'file', 'mount')),
   rev BIGINT NOT NULL DEFAULT 1,
+  listing BIGINT NOT NULL DEFAULT 0,
   content {text} REFERENCES blobs (hash),
   size BIGINT,
   modified_ms BIGINT,
