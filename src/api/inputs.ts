@@ -17,7 +17,7 @@ export function pathId(incoming: Incoming): { id: ParsedId } {
 
 /** The on-demand fields that are asked for, among those that the resource has; older versions do not know the parameter. */
 export function wantedFields<Name extends string>(incoming: Incoming, names: readonly Name[]): Set<Name> {
-  if (!within(incoming.version, V1_2)) return new Set()
+  if (incoming.exchange.rawQuery === '' || !within(incoming.version, V1_2)) return new Set()
   const wanted = parseQuery(incoming.exchange.rawQuery)
     .all('fields')
     .flatMap((list) => list.split(','))

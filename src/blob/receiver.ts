@@ -1,19 +1,20 @@
 /**
- * Takes content as it arrives: hashes it, gathers it, and writes it out in large pieces. While one piece is being
- * written the next gathers, so a receiver holds little more than two pieces whatever the size of the content.
+ * Takes content as it arrives: copies it into one of two buffers of its own, and hashes and writes a full one with one
+ * call each while the other fills. Copying costs little; keeping the small buffers that a socket gives costs the
+ * collector of garbage a lot. A receiver holds two buffers whatever the size of the content.
  */
 import { withoutRoom, type OpenFile } from './file.js'
 import type { ContentHasher } from './hashing.js'
+import type { YoungCollector } from './young-garbage.js'
 
-/** This much is gathered before it is written with one call. */
-export const GATHER_BYTES = 1024 * 1024
+/** This much is gathered before it is hashed and written. */
+export const GATHER_BYTES = 512 * 1024
+
+/** The buffers of this many pieces are collected together. */
+const PIECES_PER_COLLECTION = 16
 
 /** What came waits no longer than this for more: the time of the last write tells the sweep that a file is in use. */
 const GATHER_MAX_MS = 10 * 60 * 1000
-
-/** Chunks below this size are copied together first: hashing and writing cost more a call than a copy does. */
-const SMALL_BYTES = 8 * 1024
-const JOIN_BYTES = 64 * 1024
 
 export interface Receiver {
   /** Bytes of the whole content so far, those received by earlier requests included. */
@@ -21,7 +22,7 @@ export interface Receiver {
   /** The hashes of the full blocks so far. */
   readonly blocks: readonly Buffer[]
   /**
-   * Takes the chunk, which must not change any more. When a promise is returned the caller must wait for it before
+   * Takes the chunk, whose buffer is the caller's again as soon as no promise is to be waited for. When a promise is returned the caller must wait for it before
    * it writes again; it is rejected when writing failed, and from then on every call but close() and abandon() is.
    */
   write(chunk: Buffer): Promise<void> | undefined
@@ -39,26 +40,36 @@ export interface Receiver {
 }
 
 /** Receives into the file from the hasher's length on. `syncName` makes the name of the file durable. */
-export function receiveInto(file: OpenFile, hasher: ContentHasher, syncName: () => Promise<void>): Receiver {
-  return new FileReceiver(file, hasher, syncName)
+export function receiveInto(
+  file: OpenFile,
+  hasher: ContentHasher,
+  syncName: () => Promise<void>,
+  collect: YoungCollector = () => undefined,
+): Receiver {
+  return new FileReceiver(file, hasher, syncName, collect)
 }
 
 class FileReceiver implements Receiver {
   readonly #file: OpenFile
   readonly #hasher: ContentHasher
   readonly #syncName: () => Promise<void>
-  #gathered: Buffer[] = []
-  #gatheredBytes = 0
+  readonly #collect: YoungCollector
+  #pieces = 0
+  /** The buffer that fills, and the other one, which is free or being written. */
+  #filling: Buffer | undefined
+  #other: Buffer | undefined
+  #filledBytes = 0
+  /** How much of the filling buffer the hasher has seen. */
+  #hashedBytes = 0
   #position: number
-  #joiner = Buffer.alloc(0)
-  #joinedBytes = 0
   #writing: Promise<void> | undefined
   #failure: { error: unknown } | undefined
   #isClosed = false
   #writtenMs = Date.now()
   readonly #startLength: number
 
-  constructor(file: OpenFile, hasher: ContentHasher, syncName: () => Promise<void>) {
+  constructor(file: OpenFile, hasher: ContentHasher, syncName: () => Promise<void>, collect: YoungCollector) {
+    this.#collect = collect
     this.#file = file
     this.#hasher = hasher
     this.#syncName = syncName
@@ -67,35 +78,27 @@ class FileReceiver implements Receiver {
   }
 
   get length(): number {
-    return this.#hasher.length + this.#joinedBytes
+    return this.#hasher.length + this.#filledBytes - this.#hashedBytes
   }
 
   get blocks(): readonly Buffer[] {
-    this.#endJoining()
+    this.#hashFilled()
     return this.#hasher.blocks
   }
 
   write(chunk: Buffer): Promise<void> | undefined {
     if (this.#isClosed) return Promise.reject(new Error('The receiver is closed'))
     if (this.#failure !== undefined) return this.#written()
-    if (chunk.length < SMALL_BYTES) {
-      this.#join(chunk)
-    } else {
-      this.#endJoining()
-      this.#gather(chunk)
-    }
+    const taken = this.#take(chunk, 0)
+    if (taken < chunk.length) return this.#takeRest(chunk, taken)
     const isOverdue = Date.now() - this.#writtenMs > GATHER_MAX_MS
-    if (isOverdue) this.#endJoining()
-    if (this.#gatheredBytes < GATHER_BYTES && !isOverdue) return undefined
-    if (this.#writing !== undefined) return this.#written()
-    this.#startWriting()
+    if (isOverdue && this.#writing === undefined) this.#startWriting()
     return undefined
   }
 
   async sync(): Promise<void> {
     if (this.#isClosed) throw new Error('The receiver is closed')
-    this.#endJoining()
-    while (this.#writing !== undefined || this.#gatheredBytes > 0) {
+    while (this.#writing !== undefined || this.#filledBytes > 0) {
       if (this.#writing === undefined) this.#startWriting()
       await this.#written()
     }
@@ -110,7 +113,7 @@ class FileReceiver implements Receiver {
   }
 
   digest(): string {
-    this.#endJoining()
+    this.#hashFilled()
     return this.#hasher.digest()
   }
 
@@ -134,47 +137,64 @@ class FileReceiver implements Receiver {
     }
   }
 
-  #join(chunk: Buffer): void {
-    if (this.#joiner.length < this.#joinedBytes + chunk.length) {
-      this.#endJoining()
-      if (this.#joiner.length < chunk.length) this.#joiner = Buffer.allocUnsafeSlow(JOIN_BYTES)
+  /** Copies from `from` on as far as there is a buffer to fill, and says how far it came. */
+  #take(chunk: Buffer, from: number): number {
+    let at = from
+    while (at < chunk.length) {
+      if (this.#filledBytes === GATHER_BYTES) {
+        if (this.#writing !== undefined) return at
+        this.#startWriting()
+      }
+      this.#filling ??= Buffer.allocUnsafeSlow(GATHER_BYTES)
+      const count = chunk.copy(this.#filling, this.#filledBytes, at)
+      this.#filledBytes += count
+      at += count
     }
-    chunk.copy(this.#joiner, this.#joinedBytes)
-    this.#joinedBytes += chunk.length
+    if (this.#filledBytes === GATHER_BYTES && this.#writing === undefined) this.#startWriting()
+    return at
   }
 
-  /** Gathers what was joined. The rest of the buffer takes the small chunks to come. */
-  #endJoining(): void {
-    if (this.#joinedBytes === 0) return
-    const joined = this.#joiner.subarray(0, this.#joinedBytes)
-    this.#joiner = this.#joiner.subarray(this.#joinedBytes)
-    this.#joinedBytes = 0
-    this.#gather(joined)
+  /** Both buffers are full: waits for the one that is being written. */
+  async #takeRest(chunk: Buffer, from: number): Promise<void> {
+    for (let at = from; at < chunk.length; at = this.#take(chunk, at)) await this.#written()
   }
 
-  #gather(chunk: Buffer): void {
-    this.#hasher.update(chunk)
-    this.#gathered.push(chunk)
-    this.#gatheredBytes += chunk.length
+  #hashFilled(): void {
+    if (this.#filling === undefined || this.#hashedBytes === this.#filledBytes) return
+    this.#hasher.update(this.#filling.subarray(this.#hashedBytes, this.#filledBytes))
+    this.#hashedBytes = this.#filledBytes
   }
 
   #startWriting(): void {
-    const chunks = this.#gathered
+    const full = this.#filling
+    if (full === undefined || this.#filledBytes === 0) return
+    this.#hashFilled()
+    this.#pieces += 1
+    if (this.#pieces % PIECES_PER_COLLECTION === 0) this.#collect()
+    const piece = full.subarray(0, this.#filledBytes)
     const position = this.#position
-    this.#position += this.#gatheredBytes
-    this.#gathered = []
-    this.#gatheredBytes = 0
+    this.#position += piece.length
+    this.#filling = this.#other
+    this.#other = undefined
+    this.#filledBytes = 0
+    this.#hashedBytes = 0
     this.#writtenMs = Date.now()
-    this.#writing = this.#file.write(chunks, position).then(
+    this.#writing = this.#file.write([piece], position).then(
       () => {
         this.#writing = undefined
-        if (this.#gatheredBytes >= GATHER_BYTES) this.#startWriting()
+        this.#giveBack(full)
+        if (this.#filledBytes === GATHER_BYTES) this.#startWriting()
       },
       (error: unknown) => {
         this.#writing = undefined
         this.#fail(error)
       },
     )
+  }
+
+  #giveBack(buffer: Buffer): void {
+    if (this.#filling === undefined) this.#filling = buffer
+    else this.#other = buffer
   }
 
   /** Waits for the piece in flight, if any, and is rejected when writing has failed. */
@@ -189,7 +209,7 @@ class FileReceiver implements Receiver {
   }
 
   #drop(): void {
-    this.#gathered = []
-    this.#gatheredBytes = 0
+    this.#filledBytes = 0
+    this.#hashedBytes = 0
   }
 }

@@ -8,6 +8,7 @@ import { openFile, unlinkIfPresent, type OpenFile } from './file.js'
 import { BLOCK_BYTES, contentHasher, type ContentHasher } from './hashing.js'
 import { receiveInto, type Receiver } from './receiver.js'
 import { errorCode, makeDirectory, syncDirectory } from './sync.js'
+import { youngCollector, type YoungCollector } from './young-garbage.js'
 
 export type { Receiver } from './receiver.js'
 
@@ -49,6 +50,7 @@ const READ_BYTES = 1024 * 1024
 
 export async function openStaging(directory: string): Promise<Staging> {
   await makeDirectory(directory)
+  const collect = youngCollector()
 
   function path(name: string): string {
     if (!NAME.test(name)) throw new Error('Not the name of a staged file')
@@ -59,12 +61,13 @@ export async function openStaging(directory: string): Promise<Staging> {
     path,
 
     async receive(name, from) {
-      if (from !== undefined && from.length > 0) return continueFile(path(name), name, from)
+      if (from !== undefined && from.length > 0) return continueFile(path(name), name, from, collect)
       const file = await openFile(path(name), 'w')
       return receiveInto(
         file,
         contentHasher(),
         once(() => syncDirectory(directory)),
+        collect,
       )
     },
 
@@ -99,7 +102,12 @@ export async function openStaging(directory: string): Promise<Staging> {
   }
 }
 
-async function continueFile(path: string, name: string, from: StagedPrefix): Promise<Receiver> {
+async function continueFile(
+  path: string,
+  name: string,
+  from: StagedPrefix,
+  collect: YoungCollector,
+): Promise<Receiver> {
   const fullBlocks = Math.floor(from.length / BLOCK_BYTES)
   if (!Number.isSafeInteger(from.length) || from.blocks.length < fullBlocks) {
     throw new Error('The hashes of the blocks do not cover the length')
@@ -116,7 +124,7 @@ async function continueFile(path: string, name: string, from: StagedPrefix): Pro
     throw error
   }
   // The name was made durable before any row could record a length above zero.
-  return receiveInto(file, hasher, () => Promise.resolve())
+  return receiveInto(file, hasher, () => Promise.resolve(), collect)
 }
 
 async function openExisting(path: string, name: string): Promise<OpenFile> {

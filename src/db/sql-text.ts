@@ -13,6 +13,8 @@ export interface PositionalSql {
   order: number[]
   /** How many values the caller has to give. */
   valueCount: number
+  /** The placeholders stand in the order of the values, each once. */
+  isInOrder: boolean
 }
 
 /** Rewrites $1..$n to `?`; a number may be used more than once and in any order. */
@@ -23,7 +25,8 @@ export function toPositional(sql: string): PositionalSql {
     order.push(Number(number) - 1)
     return '?'
   })
-  return { text, order, valueCount: order.reduce((most, index) => Math.max(most, index + 1), 0) }
+  const valueCount = order.reduce((most, index) => Math.max(most, index + 1), 0)
+  return { text, order, valueCount, isInOrder: order.every((index, at) => index === at) }
 }
 
 /**

@@ -9,8 +9,8 @@ import { toPositional, type PositionalSql } from './sql-text.js'
 /** How long a transaction waits for other processes before it gives up. */
 export const LOCK_WAIT_MAX_MS = 30_000
 /** So many tries follow one another at once, because most locks are held for less than a millisecond. */
-const EAGER_TRIES_MAX = 20
-const RETRY_DELAY_MAX_MS = 8
+const EAGER_TRIES_MAX = 1
+const RETRY_DELAY_MAX_MS = 3
 /** Statements whose text varies, such as lists of ids, must not pile up. */
 const STATEMENTS_MAX = 500
 /** The log file is cut back to this size when it starts over; below it, overwriting is cheaper than growing again. */
@@ -19,6 +19,7 @@ const LOG_KEPT_BYTES = 64 * 1024 * 1024
 interface Prepared {
   statement: Database.Statement<unknown[]>
   sql: PositionalSql
+  isReader: boolean
 }
 
 export interface Connection {
@@ -67,7 +68,8 @@ function connection(database: Database.Database): Connection {
 
   function prepareFresh(text: string, prepared: Map<string, Prepared>): Prepared {
     const sql = toPositional(text)
-    const fresh = { statement: database.prepare<unknown[]>(sql.text), sql }
+    const statement = database.prepare<unknown[]>(sql.text)
+    const fresh = { statement, sql, isReader: statement.reader }
     if (prepared === preparedLists) fresh.statement.raw()
     const oldest = prepared.size >= STATEMENTS_MAX ? prepared.keys().next() : undefined
     if (oldest?.value !== undefined) prepared.delete(oldest.value)
@@ -77,16 +79,16 @@ function connection(database: Database.Database): Connection {
 
   return {
     get(text, values) {
-      const { statement, sql } = prepare(text)
+      const { statement, sql, isReader } = prepare(text)
       const bound = bind(sql, values)
-      if (statement.reader) return statement.get(...bound)
+      if (isReader) return statement.get(...bound)
       statement.run(...bound)
       return undefined
     },
     all(text, values) {
-      const { statement, sql } = prepare(text)
+      const { statement, sql, isReader } = prepare(text)
       const bound = bind(sql, values)
-      if (statement.reader) return statement.all(...bound)
+      if (isReader) return statement.all(...bound)
       statement.run(...bound)
       return []
     },
@@ -95,9 +97,9 @@ function connection(database: Database.Database): Connection {
       return statement.all(...bind(sql, values))
     },
     run(text, values) {
-      const { statement, sql } = prepare(text)
+      const { statement, sql, isReader } = prepare(text)
       const bound = bind(sql, values)
-      return statement.reader ? statement.all(...bound).length : statement.run(...bound).changes
+      return isReader ? statement.all(...bound).length : statement.run(...bound).changes
     },
     get inTransaction() {
       return database.inTransaction
@@ -115,12 +117,17 @@ function bind(sql: PositionalSql, values: readonly Value[]): unknown[] {
   if (values.length !== sql.valueCount) {
     throw new RangeError(`the statement takes ${sql.valueCount} values and got ${values.length}: ${sql.text}`)
   }
+  if (sql.isInOrder && !values.some(isNumber)) return values as unknown[]
   const bound: unknown[] = []
   for (const index of sql.order) {
     const value = values[index]
     bound.push(typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value)
   }
   return bound
+}
+
+function isNumber(value: Value): boolean {
+  return typeof value === 'number'
 }
 
 /** Tries until it works or the time is up, and lets the event loop turn in between. */
