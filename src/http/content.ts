@@ -52,7 +52,10 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
   const { res } = exchange
   const { socket } = exchange.req
   const { source } = reply
-  reply.onAbort?.(() => socket.destroy())
+  // Once the end is on its way the connection belongs to the next request.
+  reply.onAbort?.(() => {
+    if (!res.writableEnded) socket.destroy()
+  })
   const ranges = reply.ranges ?? (reply.size === 0 ? [] : [{ start: 0, end: reply.size - 1 }])
   const multipart =
     ranges.length > 1 ? { boundary, contentType: reply.contentType, size: reply.size } : undefined

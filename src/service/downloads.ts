@@ -43,7 +43,9 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
   }
 
   async function look(watched: Watched): Promise<void> {
-    if (!(await isCurrent(watched))) watched.cut()
+    const isStale = !(await isCurrent(watched))
+    // It may have ended while the database was asked.
+    if (isStale && underWay.get(watched.sid)?.has(watched) === true) watched.cut()
   }
 
   function recheck(sid: string): void {

@@ -7,7 +7,15 @@ describe('SQL text', () => {
       text: `SELECT ?, '$1''$3', "$4" /* $5 */ FROM t WHERE a = ? AND b = ? -- $6`,
       order: [1, 9, 1],
       valueCount: 10,
+      isInOrder: false,
     })
+  })
+
+  it('knows when the placeholders stand in the order of the values', () => {
+    expect(toPositional('SELECT $1 WHERE $2 = $3').isInOrder).toBe(true)
+    expect(toPositional('SELECT $1 WHERE $1 = $2').isInOrder).toBe(false)
+    expect(toPositional('SELECT $2, $1').isInOrder).toBe(false)
+    expect(toPositional('SELECT 1').isInOrder).toBe(true)
   })
 
   it('splits a script at semicolons outside literals and comments, and drops what is only comment', () => {

@@ -151,6 +151,18 @@ describe('a download', () => {
     expect(server.logged).toEqual([])
   })
 
+  it('leaves the connection alone when it is cut from outside after its end', async () => {
+    let abort = (): void => undefined
+    const { server } = await serve(patterned(300_000), { onAbort: (cut) => (abort = cut) })
+    const wire = (await server.open()).send(request('GET /'))
+    await wire.until(() => wire.received.includes('\r\n0\r\n\r\n'))
+    abort()
+    const before = wire.received.length
+    wire.send(request('GET /'))
+    await wire.until(() => wire.received.length > before + 300_000)
+    expect(wire.received.subarray(before, before + 15).toString()).toBe('HTTP/1.1 200 OK')
+  })
+
   it('whose source fails at once gets a status, and later loses the connection without error text [HTTP-24]', async () => {
     const bytes = patterned(1_000_000)
     const early = await serve(bytes, {}, {}, 1_000_000)
