@@ -42,4 +42,8 @@ export function build() {
   rmSync(old, { recursive: true, force: true })
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) build()
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { setup } = await import('./setup.mjs')
+  setup()
+  build()
+}

@@ -1,10 +1,11 @@
 import { isUnmodified, metadataTag } from '../gate/preconditions.js'
 import type { Horizon, ObjectRow } from '../gate/grants.js'
-import { V1_0, V1_2, versionText } from '../model/version.js'
-import { newObject, pathId, placedObject, wantedFields, type NewObject, type PlacedObject } from './inputs.js'
+import { V1_0, V1_2 } from '../model/version.js'
+import { pathId, wantedFields } from './inputs.js'
 import { childrenJson, pathJson } from './listings.js'
+import { objectRoutes } from './objects.js'
 import { route, type Answer, type Call, type Route } from './route.js'
-import { objectId, tagOf } from './views.js'
+import { tagOf } from './views.js'
 
 const ON_DEMAND = ['path', 'children'] as const
 
@@ -91,105 +92,16 @@ export const FOLDER_ROUTES: readonly Route[] = [
       return { status: 200, json: call.views.folder(object, horizon, extra) }
     },
   }),
-  route({
-    method: 'GET',
-    path: '/folders/:id/path',
-    since: V1_2,
-    access: 'token',
-    rule: { effect: 'read', needs: { object: { right: 'read', kind: 'either', from: 'id' } }, input: pathId },
-    doc: {
-      summary: 'Read the folders above a folder',
-      tag: 'Folders',
-      success: { 200: 'The folders from the root down.' },
-      returns: 'ParentPath',
-      failures: [400, 401, 403, 404],
-    },
-    handle: async (call, { tx, grants }) => ({ status: 200, json: await pathJson(call, tx, grants.object) }),
-  }),
   ...childrenRoutes(['/folders/:id/children', '/folders/children', '/folders//children'], { since: V1_2 }),
   ...childrenRoutes(['/children', '/children/:id'], { since: V1_0, until: V1_2 }),
-  route({
-    method: 'POST',
-    path: '/folders',
-    since: V1_0,
-    access: 'token',
-    rule: {
-      effect: 'write',
-      needs: { parent: { right: 'insert', from: 'parent' } },
-      input: (): Partial<NewObject> => ({}),
-      body: (json) => newObject(json),
-    },
-    doc: {
-      summary: 'Make a folder',
-      tag: 'Folders',
-      success: { 201: 'The new folder, its address in Location.' },
-      returns: 'Folder',
-      accepts: 'NewObject',
-      sends: { 201: ['ETag', 'Location'] },
-      failures: [400, 401, 403, 404, 409, 415],
-    },
-    async handle(call, { tx, input, grants }) {
-      const object = await call.api.tree.create(tx, grants.parent, 'folder', input.name ?? '')
-      const answer = folderAnswer(call, 201, object, grants.parent.horizon)
-      return { ...answer, headers: { ...answer.headers, Location: locationOf(call, 'folders', object) } }
-    },
-  }),
-  route({
-    method: 'PUT',
-    path: '/folders/:id',
-    since: V1_0,
-    access: 'token',
-    rule: {
-      effect: 'write',
-      needs: {
-        object: { right: 'write', kind: 'folder', from: 'id' },
-        parent: { right: 'insert', from: 'parent', optional: true },
-      },
-      matches: 'metadata',
-      input: (incoming): PlacedObject => pathId(incoming),
-      body: placedObject,
-    },
-    doc: {
-      summary: 'Rename or move a folder',
-      tag: 'Folders',
-      success: { 200: 'The folder as it is now.' },
-      returns: 'Folder',
-      accepts: 'PlaceObject',
-      sends: { 200: ['ETag'] },
-      headers: { 'If-Match': 'Entity tags, one of which must be current.' },
-      failures: [400, 401, 403, 404, 409, 412, 415],
-    },
-    async handle(call, { tx, input, grants }) {
-      const object = await call.api.tree.place(tx, grants.object, { parent: grants.parent, name: input.name })
-      return folderAnswer(call, 200, object, grants.object.horizon)
-    },
-  }),
-  route({
-    method: 'DELETE',
-    path: '/folders/:id',
-    since: V1_0,
-    access: 'token',
-    rule: {
-      effect: 'write',
-      needs: { object: { right: 'write', kind: 'folder', from: 'id' } },
-      matches: 'metadata',
-      input: pathId,
-    },
-    doc: {
-      summary: 'Delete a folder and everything in it',
-      tag: 'Folders',
-      success: { 204: 'Deleted.' },
-      headers: { 'If-Match': 'Entity tags, one of which must be current.' },
-      failures: [400, 401, 403, 404, 412],
-    },
-    async handle(call, { tx, grants }) {
-      await call.api.tree.remove(tx, grants.object)
-      return { status: 204 }
-    },
+  ...objectRoutes({
+    kind: 'folder',
+    plural: 'folders',
+    tag: 'Folders',
+    resource: 'Folder',
+    made: 'Make a folder',
+    deleted: 'Delete a folder and everything in it',
+    answer: (call, _tx, status, { object, horizon }) =>
+      Promise.resolve(folderAnswer(call, status, object, horizon)),
   }),
 ]
-
-/** The absolute address of a new object in the version of the request. */
-export function locationOf(call: Call, noun: 'folders' | 'files', object: ObjectRow): string {
-  return `${call.api.baseUrl(call.incoming)}/api/v${versionText(call.version)}/${noun}/${objectId(object)}`
-}

@@ -34,6 +34,8 @@ const UPLOAD_ID_BYTES = 32
 
 /** While a chunk comes in, its upload is touched this often in a lifetime. */
 const KEEP_ALIVE_PARTS = 3
+/** A timer cannot wait for weeks, and a lifetime may be months. */
+const KEEP_ALIVE_MAX_MS = 60 * 60 * 1000
 
 /** An upload in progress with the identifier that its client knows. */
 export interface Session {
@@ -157,11 +159,14 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
 
   /** Keeps an identifier from expiring while a body comes in. */
   function keepAlive(session: Session): () => void {
-    const timer = setInterval(() => {
-      db.write((tx) => touchUpload(tx, session.row.id, deps.now())).catch((error: unknown) =>
-        deps.complain('an upload could not be kept alive', error),
-      )
-    }, deps.uploadLifetimeMs / KEEP_ALIVE_PARTS)
+    const timer = setInterval(
+      () => {
+        db.write((tx) => touchUpload(tx, session.row.id, deps.now())).catch((error: unknown) =>
+          deps.complain('an upload could not be kept alive', error),
+        )
+      },
+      Math.min(deps.uploadLifetimeMs / KEEP_ALIVE_PARTS, KEEP_ALIVE_MAX_MS),
+    )
     return () => clearInterval(timer)
   }
 
