@@ -63,7 +63,7 @@ async function prepare(settings: ServeSettings, installation: Installation): Pro
   if (capacityBytes !== undefined) {
     await installation.db.write((tx) => setCapacity(tx, installation.nodeId, capacityBytes))
   }
-  const port = settings.port === 0 ? await freePort(settings.host) : settings.port
+  const port = await probePort(settings)
   if (settings.behindProxy || settings.tls !== undefined)
     return { ...settings, port, dataDir: installation.dataDir }
   const directory = join(installation.dataDir, 'tls')
@@ -72,12 +72,15 @@ async function prepare(settings: ServeSettings, installation: Installation): Pro
   return { ...settings, port, tls, dataDir: installation.dataDir }
 }
 
-/** All workers must share one port, so a free one is found before they start. */
-async function freePort(host: string): Promise<number> {
+/**
+ * Listens for a moment: a port that cannot be had is told before any worker starts, and where any port will do, all
+ * workers share the one that was found free.
+ */
+async function probePort(settings: ServeSettings): Promise<number> {
   const probe = createServer()
   await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject)
-    probe.listen(0, host, resolve)
+    probe.once('error', (error) => reject(listenFailure(settings, error)))
+    probe.listen(settings.port, settings.host, resolve)
   })
   const address = probe.address()
   await new Promise((resolve) => probe.close(resolve))

@@ -146,9 +146,16 @@ function baseUrlOf(settings: ServeSettings, exchange: Exchange): string {
 
 async function readTls(settings: ServeSettings): Promise<{ cert: string; key: string }> {
   if (settings.tls === undefined) throw new Error('no certificate')
-  const [cert, key] = await Promise.all([
-    readFile(settings.tls.cert, 'utf8'),
-    readFile(settings.tls.key, 'utf8'),
-  ])
-  return { cert, key }
+  return {
+    cert: await readPem(settings.tls.cert, 'certificate'),
+    key: await readPem(settings.tls.key, 'key'),
+  }
+}
+
+async function readPem(path: string, what: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(`the ${what} ${path} cannot be read`, { cause: error })
+  }
 }

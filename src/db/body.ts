@@ -54,7 +54,7 @@ export async function runBody<T>(
   }
 
   try {
-    const value = await withinTime(body(tx), timeMaxMs)
+    const value = await (timeMaxMs === undefined ? body(tx) : withinTime(body(tx), timeMaxMs))
     if (failed !== undefined) return { ok: false, error: failed.error, statementError: failed.error }
     return { ok: true, value, effects }
   } catch (error) {
@@ -75,8 +75,7 @@ export function runEffects(effects: readonly Effect[], log: (message: string) =>
   }
 }
 
-async function withinTime<T>(work: Promise<T>, timeMaxMs: number | undefined): Promise<T> {
-  if (timeMaxMs === undefined) return work
+async function withinTime<T>(work: Promise<T>, timeMaxMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(

@@ -39,8 +39,10 @@ export function replyBytes(
 
 /** Writes the one chunk and the end as text behind the head: one write to the socket instead of six. */
 function endWithOneChunk(res: ServerResponse, body: string): void {
+  const bytes = Buffer.byteLength(body)
   res.chunkedEncoding = false
-  res.end(`${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n0\r\n\r\n`, 'utf8')
+  // Text without anything beyond ASCII, as most of it is, need not be encoded.
+  res.end(`${bytes.toString(16)}\r\n${body}\r\n0\r\n\r\n`, bytes === body.length ? 'latin1' : 'utf8')
 }
 
 /** Sends no body: 204 and 304 have no framing at all, every other status an empty chunked body. */
