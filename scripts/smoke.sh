@@ -3,8 +3,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
-trap 'kill "${server:-0}" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$work"' EXIT
-npm start --silent -- --data "$work/data" --port 0 >"$work/out" 2>"$work/err" &
+# npm does not pass every signal on, so the whole group is told to stop.
+trap '[ -z "${server:-}" ] || kill -TERM -- "-$server" 2>/dev/null || true; wait 2>/dev/null || true; rm -rf "$work"' EXIT
+setsid npm start --silent -- --data "$work/data" --port 0 >"$work/out" 2>"$work/err" &
 server=$!
 for _ in $(seq 1 600); do
   grep -q '/docs$' "$work/out" && break
