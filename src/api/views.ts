@@ -19,22 +19,35 @@ interface FileFacts extends FolderFacts {
 
 const ID = { type: 'string', pattern: '^[0-9a-f]{64}$' }
 
+/** What every object says of itself. */
+function identityFields(what: 'Folder' | 'File'): readonly Field<FolderFacts>[] {
+  return [
+    {
+      key: 'id',
+      since: V1_0,
+      schema: ID,
+      describe: `${what} identifier.`,
+      json: ({ object }) => quoteHex(idOf(object)),
+    },
+    {
+      key: 'name',
+      since: V1_0,
+      schema: { type: 'string' },
+      describe: 'Base name.',
+      json: ({ object }) => JSON.stringify(object.name),
+    },
+    {
+      key: 'parent',
+      since: V1_3,
+      schema: ID,
+      describe: 'Identifier of the parent folder.',
+      json: parentJson,
+    },
+  ]
+}
+
 export const FOLDER_FIELDS: readonly Field<FolderFacts>[] = [
-  {
-    key: 'id',
-    since: V1_0,
-    schema: ID,
-    describe: 'Folder identifier.',
-    json: ({ object }) => quoteHex(idOf(object)),
-  },
-  {
-    key: 'name',
-    since: V1_0,
-    schema: { type: 'string' },
-    describe: 'Base name.',
-    json: ({ object }) => JSON.stringify(object.name),
-  },
-  { key: 'parent', since: V1_3, schema: ID, describe: 'Identifier of the parent folder.', json: parentJson },
+  ...identityFields('Folder'),
   {
     key: 'is_shared',
     since: V1_0,
@@ -52,21 +65,7 @@ export const FOLDER_FIELDS: readonly Field<FolderFacts>[] = [
 ]
 
 export const FILE_FIELDS: readonly Field<FileFacts>[] = [
-  {
-    key: 'id',
-    since: V1_0,
-    schema: ID,
-    describe: 'File identifier.',
-    json: ({ object }) => quoteHex(idOf(object)),
-  },
-  {
-    key: 'name',
-    since: V1_0,
-    schema: { type: 'string' },
-    describe: 'Base name.',
-    json: ({ object }) => JSON.stringify(object.name),
-  },
-  { key: 'parent', since: V1_3, schema: ID, describe: 'Identifier of the parent folder.', json: parentJson },
+  ...identityFields('File'),
   {
     key: 'last_modified',
     since: V1_0,

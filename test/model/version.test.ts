@@ -82,7 +82,7 @@ describe('within', () => {
     ])
   })
 
-  it('has no end unless told [VER-7]', () => {
+  it('has no end unless told', () => {
     expect(within(V1_4, V1_3)).toBe(true)
     expect(within(V1_2, V1_3)).toBe(false)
   })
