@@ -34,7 +34,23 @@ export interface RecordOptions {
   pauseMs?: number
 }
 
+/** A trace that lacks an answer which a client had (strace could not name the connection's peer) judges nothing. */
+class TraceIncomplete extends Error {}
+
+const RECORDING_TRIES_MAX = 4
+
+/** A recording whose trace is whole; one that strace left holes in is made again. */
 export async function record(seed: number, options: RecordOptions): Promise<Recording> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await recordOnce(seed, options)
+    } catch (error) {
+      if (!(error instanceof TraceIncomplete) || tries === RECORDING_TRIES_MAX) throw error
+    }
+  }
+}
+
+async function recordOnce(seed: number, options: RecordOptions): Promise<Recording> {
   const { operations, sizes = LITTLE_SIZES, env = {}, pauseMs = 0 } = options
   const world = await newWorld(seed, CLIENTS, sizes, { behindProxy: true })
   const base = join(newFolder(), 'base')
@@ -86,7 +102,9 @@ function acknowledgements(calls: readonly Call[], actor: Actor): number[] {
     if (stringsOf(call.text)[0]?.subarray(0, 9).toString() === 'HTTP/1.1 ') places.push(call.entry)
   }
   if (places.length !== actor.ledger.length) {
-    throw new Error(`${actor.name}: ${actor.ledger.length} answers came, ${places.length} are in the trace`)
+    throw new TraceIncomplete(
+      `${actor.name}: ${actor.ledger.length} answers came, ${places.length} are in the trace`,
+    )
   }
   return places
 }
