@@ -1,7 +1,7 @@
 import { bodyLength, ConnectionLost, readBody, receiveBody, startBody } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Tx, WriteGrant } from '../gate/grants.js'
-import type { Admitted, Incoming, Rule } from '../gate/pipeline.js'
+import type { Incoming, Passed, Rule } from '../gate/pipeline.js'
 import { checkContentCondition } from '../gate/preconditions.js'
 import { parseContentRange, type ContentRange } from '../model/content-range.js'
 import { Failure } from '../model/failures.js'
@@ -130,9 +130,8 @@ function uploadInput(incoming: Incoming): UploadInput {
 async function upload(call: Call, rule: UploadRule): Promise<void | Answer> {
   const { incoming, api } = call
   const { exchange } = incoming
-  const admitted = await api.gate.admit(exchange, call.version)
-  const input = rule.input(incoming)
-  const planned = await planNow(call, admitted, rule, input)
+  const opened = await api.gate.opening(incoming, call.version, rule, (passed) => planNow(call, passed))
+  const { admitted, input, result: planned } = opened
   checkLength(exchange, planned.plan)
   const authorized: Authorized = (body) =>
     api.gate.writing(admitted, rule, input, async ({ tx, grants }) => {
@@ -143,7 +142,9 @@ async function upload(call: Call, rule: UploadRule): Promise<void | Answer> {
   try {
     // Whoever held the upload until now may have moved it on. A status query holds nothing and stays what it is.
     const isHeld = planned.session !== undefined && planned.plan.kind !== 'status'
-    const current = isHeld ? await planNow(call, admitted, rule, input) : planned
+    const current = isHeld
+      ? await api.gate.reading(admitted, rule, input, (passed) => planNow(call, passed))
+      : planned
     const outcome = await perform(call, current, authorized, passage)
     return answerOf(call, current.plan, outcome)
   } finally {
@@ -152,16 +153,15 @@ async function upload(call: Call, rule: UploadRule): Promise<void | Answer> {
 }
 
 /** Everything that can be said before the body: who, what, on which condition, and what to do. */
-function planNow(call: Call, admitted: Admitted, rule: UploadRule, input: UploadInput): Promise<Planned> {
+async function planNow(call: Call, passed: Passed<UploadInput, typeof NEEDS>): Promise<Planned> {
   const { api } = call
-  return api.gate.reading(admitted, rule, input, async ({ tx, grants }) => {
-    await checkTarget(call, tx, grants.object)
-    const { uploadId, range } = input
-    const session = uploadId === undefined ? undefined : await api.uploads.find(tx, uploadId, grants.object)
-    const plan = planUpload(range, uploadId === undefined ? 'none' : known(uploadId, session))
-    const nodeFreeBytes = await api.space.freeOnNode(tx)
-    return { plan, session, nodeFreeBytes, userFreeBytes: await api.space.freeForUser(tx, grants.object) }
-  })
+  const { tx, grants } = passed
+  const { uploadId, range } = passed.input
+  await checkTarget(call, tx, grants.object)
+  const session = uploadId === undefined ? undefined : await api.uploads.find(tx, uploadId, grants.object)
+  const plan = planUpload(range, uploadId === undefined ? 'none' : known(uploadId, session))
+  const nodeFreeBytes = await api.space.freeOnNode(tx)
+  return { plan, session, nodeFreeBytes, userFreeBytes: await api.space.freeForUser(tx, grants.object) }
 }
 
 /** Content of a folder that the node does not hold cannot be uploaded here, whatever the condition says. */

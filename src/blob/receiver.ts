@@ -39,21 +39,46 @@ export interface Receiver {
   abandon(length: number): Promise<void>
 }
 
+/** Lends the buffers that bodies are gathered in. A chunk of an upload would otherwise pay for two new ones. */
+export interface Buffers {
+  take(): Buffer
+  giveBack(buffer: Buffer): void
+}
+
+/** Buffers beyond these are left to the collector of garbage when they come back. */
+const SPARE_BUFFERS_MAX = 16
+
+export function spareBuffers(): Buffers {
+  const spare: Buffer[] = []
+  return {
+    take: () => spare.pop() ?? Buffer.allocUnsafeSlow(GATHER_BYTES),
+    giveBack(buffer) {
+      if (spare.length < SPARE_BUFFERS_MAX) spare.push(buffer)
+    },
+  }
+}
+
 /** Receives into the file from the hasher's length on. `syncName` makes the name of the file durable. */
 export function receiveInto(
   file: OpenFile,
   hasher: ContentHasher,
   syncName: () => Promise<void>,
-  collect: YoungCollector = () => undefined,
+  { buffers = spareBuffers(), collect = () => undefined }: Partial<ReceiverParts> = {},
 ): Receiver {
-  return new FileReceiver(file, hasher, syncName, collect)
+  return new FileReceiver(file, hasher, syncName, { buffers, collect })
+}
+
+/** What the receivers of a process share. */
+export interface ReceiverParts {
+  readonly buffers: Buffers
+  readonly collect: YoungCollector
 }
 
 class FileReceiver implements Receiver {
   readonly #file: OpenFile
   readonly #hasher: ContentHasher
   readonly #syncName: () => Promise<void>
-  readonly #collect: YoungCollector
+  readonly #parts: ReceiverParts
   #pieces = 0
   /** The buffer that fills, and the other one, which is free or being written. */
   #filling: Buffer | undefined
@@ -68,8 +93,8 @@ class FileReceiver implements Receiver {
   #writtenMs = Date.now()
   readonly #startLength: number
 
-  constructor(file: OpenFile, hasher: ContentHasher, syncName: () => Promise<void>, collect: YoungCollector) {
-    this.#collect = collect
+  constructor(file: OpenFile, hasher: ContentHasher, syncName: () => Promise<void>, parts: ReceiverParts) {
+    this.#parts = parts
     this.#file = file
     this.#hasher = hasher
     this.#syncName = syncName
@@ -120,6 +145,7 @@ class FileReceiver implements Receiver {
   close(): Promise<void> {
     this.#isClosed = true
     this.#drop()
+    this.#letGo()
     return this.#file.close()
   }
 
@@ -133,6 +159,7 @@ class FileReceiver implements Receiver {
       await this.#writing
       await this.#file.truncate(length)
     } finally {
+      this.#letGo()
       await this.#file.close()
     }
   }
@@ -145,7 +172,7 @@ class FileReceiver implements Receiver {
         if (this.#writing !== undefined) return at
         this.#startWriting()
       }
-      this.#filling ??= Buffer.allocUnsafeSlow(GATHER_BYTES)
+      this.#filling ??= this.#parts.buffers.take()
       const count = chunk.copy(this.#filling, this.#filledBytes, at)
       this.#filledBytes += count
       at += count
@@ -170,7 +197,7 @@ class FileReceiver implements Receiver {
     if (full === undefined || this.#filledBytes === 0) return
     this.#hashFilled()
     this.#pieces += 1
-    if (this.#pieces % PIECES_PER_COLLECTION === 0) this.#collect()
+    if (this.#pieces % PIECES_PER_COLLECTION === 0) this.#parts.collect()
     const piece = full.subarray(0, this.#filledBytes)
     const position = this.#position
     this.#position += piece.length
@@ -193,8 +220,17 @@ class FileReceiver implements Receiver {
   }
 
   #giveBack(buffer: Buffer): void {
-    if (this.#filling === undefined) this.#filling = buffer
+    if (this.#isClosed) this.#parts.buffers.giveBack(buffer)
+    else if (this.#filling === undefined) this.#filling = buffer
     else this.#other = buffer
+  }
+
+  /** The buffers are free for another receiver; one that is being written comes back when that is over. */
+  #letGo(): void {
+    for (const buffer of [this.#filling, this.#other])
+      if (buffer !== undefined) this.#parts.buffers.giveBack(buffer)
+    this.#filling = undefined
+    this.#other = undefined
   }
 
   /** Waits for the piece in flight, if any, and is rejected when writing has failed. */

@@ -6,9 +6,9 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openFile, unlinkIfPresent, type OpenFile } from './file.js'
 import { BLOCK_BYTES, contentHasher, type ContentHasher } from './hashing.js'
-import { receiveInto, type Receiver } from './receiver.js'
+import { receiveInto, spareBuffers, type Receiver, type ReceiverParts } from './receiver.js'
 import { errorCode, makeDirectory, syncDirectory } from './sync.js'
-import { youngCollector, type YoungCollector } from './young-garbage.js'
+import { youngCollector } from './young-garbage.js'
 
 export type { Receiver } from './receiver.js'
 
@@ -50,7 +50,7 @@ const READ_BYTES = 1024 * 1024
 
 export async function openStaging(directory: string): Promise<Staging> {
   await makeDirectory(directory)
-  const collect = youngCollector()
+  const parts: ReceiverParts = { buffers: spareBuffers(), collect: youngCollector() }
 
   function path(name: string): string {
     if (!NAME.test(name)) throw new Error('Not the name of a staged file')
@@ -61,13 +61,13 @@ export async function openStaging(directory: string): Promise<Staging> {
     path,
 
     async receive(name, from) {
-      if (from !== undefined && from.length > 0) return continueFile(path(name), name, from, collect)
+      if (from !== undefined && from.length > 0) return continueFile(path(name), name, from, parts)
       const file = await openFile(path(name), 'w')
       return receiveInto(
         file,
         contentHasher(),
         once(() => syncDirectory(directory)),
-        collect,
+        parts,
       )
     },
 
@@ -106,7 +106,7 @@ async function continueFile(
   path: string,
   name: string,
   from: StagedPrefix,
-  collect: YoungCollector,
+  parts: ReceiverParts,
 ): Promise<Receiver> {
   const fullBlocks = Math.floor(from.length / BLOCK_BYTES)
   if (!Number.isSafeInteger(from.length) || from.blocks.length < fullBlocks) {
@@ -124,7 +124,7 @@ async function continueFile(
     throw error
   }
   // The name was made durable before any row could record a length above zero.
-  return receiveInto(file, hasher, () => Promise.resolve(), collect)
+  return receiveInto(file, hasher, () => Promise.resolve(), parts)
 }
 
 async function openExisting(path: string, name: string): Promise<OpenFile> {

@@ -30,16 +30,23 @@ export async function runBody<T>(
   let isOver = false
   let failed: { error: unknown } | undefined
 
-  async function guarded<R>(statement: () => R | Promise<R>): Promise<R> {
-    if (isOver) throw new Error('a transaction was used after its end')
-    if (failed !== undefined)
-      throw new Error('a statement of this transaction has failed', { cause: failed.error })
-    try {
-      return await statement()
-    } catch (error) {
-      failed ??= { error }
-      throw error
+  function guarded<R>(statement: () => R | Promise<R>): Promise<R> {
+    if (isOver) return Promise.reject(new Error('a transaction was used after its end'))
+    if (failed !== undefined) {
+      const cause = failed.error
+      return Promise.reject(new Error('a statement of this transaction has failed', { cause }))
     }
+    try {
+      const result = statement()
+      return result instanceof Promise ? result.catch(fail) : Promise.resolve(result)
+    } catch (error) {
+      return new Promise(() => fail(error))
+    }
+  }
+
+  function fail(error: unknown): never {
+    failed ??= { error }
+    throw error
   }
 
   const tx: Tx = {

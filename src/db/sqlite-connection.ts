@@ -17,9 +17,11 @@ const STATEMENTS_MAX = 500
 const LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 interface Prepared {
+  /** Gives its rows as lists; to build the objects here costs less than to have them built across the language border. */
   statement: Database.Statement<unknown[]>
   sql: PositionalSql
-  isReader: boolean
+  /** The names of the columns; undefined for a statement that gives no rows. */
+  columns: string[] | undefined
 }
 
 export interface Connection {
@@ -58,19 +60,21 @@ export function openConnection(file: string, access: 'read' | 'write'): Promise<
 
 function connection(database: Database.Database): Connection {
   const prepared = new Map<string, Prepared>()
-  /** A statement gives objects or lists for all its life, so the same text may be prepared twice. */
-  const preparedLists = new Map<string, Prepared>()
 
-  function prepare(text: string, known = prepared): Prepared {
-    const ready = known.get(text)
-    return ready ?? prepareFresh(text, known)
+  function prepare(text: string): Prepared {
+    return prepared.get(text) ?? prepareFresh(text)
   }
 
-  function prepareFresh(text: string, prepared: Map<string, Prepared>): Prepared {
+  function prepareFresh(text: string): Prepared {
     const sql = toPositional(text)
     const statement = database.prepare<unknown[]>(sql.text)
-    const fresh = { statement, sql, isReader: statement.reader }
-    if (prepared === preparedLists) fresh.statement.raw()
+    const columns = statement.reader
+      ? statement
+          .raw()
+          .columns()
+          .map(({ name }) => name)
+      : undefined
+    const fresh = { statement, sql, columns }
     const oldest = prepared.size >= STATEMENTS_MAX ? prepared.keys().next() : undefined
     if (oldest?.value !== undefined) prepared.delete(oldest.value)
     prepared.set(text, fresh)
@@ -79,37 +83,43 @@ function connection(database: Database.Database): Connection {
 
   return {
     get(text, values) {
-      const { statement, sql, isReader } = prepare(text)
+      const { statement, sql, columns } = prepare(text)
       const bound = bind(sql, values)
-      if (isReader) return statement.get(...bound)
-      statement.run(...bound)
-      return undefined
+      if (columns === undefined) return void statement.run(...bound)
+      const list = statement.get(...bound) as unknown[] | undefined
+      return list === undefined ? undefined : rowOf(columns, list)
     },
     all(text, values) {
-      const { statement, sql, isReader } = prepare(text)
+      const { statement, sql, columns } = prepare(text)
       const bound = bind(sql, values)
-      if (isReader) return statement.all(...bound)
+      if (columns !== undefined)
+        return statement.all(...bound).map((list) => rowOf(columns, list as unknown[]))
       statement.run(...bound)
       return []
     },
     lists(text, values) {
-      const { statement, sql } = prepare(text, preparedLists)
+      const { statement, sql } = prepare(text)
       return statement.all(...bind(sql, values))
     },
     run(text, values) {
-      const { statement, sql, isReader } = prepare(text)
+      const { statement, sql, columns } = prepare(text)
       const bound = bind(sql, values)
-      return isReader ? statement.all(...bound).length : statement.run(...bound).changes
+      return columns === undefined ? statement.run(...bound).changes : statement.all(...bound).length
     },
     get inTransaction() {
       return database.inTransaction
     },
     close() {
       prepared.clear()
-      preparedLists.clear()
       database.close()
     },
   }
+}
+
+function rowOf(columns: readonly string[], list: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  for (let index = 0; index < columns.length; index++) row[columns[index] ?? ''] = list[index]
+  return row
 }
 
 /** Whole numbers are bound as integers; the library alone would bind every number as a floating-point value. */

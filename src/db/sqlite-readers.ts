@@ -1,11 +1,14 @@
 /** The connections for reading: as many as there are reads under way at once, up to a limit; the rest take turns. */
 import { admission } from './admission.js'
-import { runBody } from './body.js'
+import { runBody, type Statements } from './body.js'
 import type { Tx } from './db.js'
-import { openConnection, retryWhileBusy, translated, type Connection } from './sqlite-connection.js'
+import { isBusy, openConnection, retryWhileBusy, translated, type Connection } from './sqlite-connection.js'
 
 const CONNECTIONS_MAX = 8
 const READS_WAITING_MAX = 10_000
+
+/** A connection with all that the body of a transaction may ask of it. */
+type Reader = Connection & Statements
 
 export interface Readers {
   read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
@@ -14,20 +17,18 @@ export interface Readers {
 
 export function readerPool(file: string): Readers {
   const admitted = admission(READS_WAITING_MAX)
-  const idle: Connection[] = []
-  const waiting: ((connection: Connection | undefined) => void)[] = []
+  const idle: Reader[] = []
+  const waiting: ((connection: Reader | undefined) => void)[] = []
   let openCount = 0
 
-  async function acquire(): Promise<Connection> {
-    const ready = idle.pop()
-    if (ready !== undefined) return ready
+  async function acquire(): Promise<Reader> {
     if (openCount >= CONNECTIONS_MAX) {
-      const handedOver = await new Promise<Connection | undefined>((resolve) => waiting.push(resolve))
-      return handedOver ?? acquire()
+      const handedOver = await new Promise<Reader | undefined>((resolve) => waiting.push(resolve))
+      return handedOver ?? idle.pop() ?? acquire()
     }
     openCount += 1
     try {
-      return await openConnection(file, 'read')
+      return Object.assign(await openConnection(file, 'read'), { lock: refuseLock })
     } catch (error) {
       discarded()
       throw error
@@ -40,7 +41,7 @@ export function readerPool(file: string): Readers {
     waiting.shift()?.(undefined)
   }
 
-  function release(connection: Connection): void {
+  function release(connection: Reader): void {
     try {
       if (connection.inTransaction) connection.run('ROLLBACK', [])
     } catch {
@@ -52,26 +53,31 @@ export function readerPool(file: string): Readers {
     else next(connection)
   }
 
-  async function readOn<T>(connection: Connection, body: (tx: Tx) => Promise<T>): Promise<T> {
+  async function readOn<T>(connection: Reader, body: (tx: Tx) => Promise<T>): Promise<T> {
     connection.run('BEGIN', [])
-    const { get, all, lists, run } = connection
-    const statements = { get, all, lists, run, lock: refuseLock }
-    const outcome = await runBody(statements, body)
+    const outcome = await runBody(connection, body)
     if (connection.inTransaction) connection.run('ROLLBACK', [])
     if (!outcome.ok) throw translated(outcome.error)
     return outcome.value
   }
 
   return {
-    read: (body) =>
-      admitted.admit(async () => {
-        const connection = await acquire()
+    async read(body) {
+      admitted.enter()
+      try {
+        const connection = idle.pop() ?? (await acquire())
         try {
+          return await readOn(connection, body)
+        } catch (error) {
+          if (!isBusy(error)) throw error
           return await retryWhileBusy(() => readOn(connection, body))
         } finally {
           release(connection)
         }
-      }),
+      } finally {
+        admitted.leave()
+      }
+    },
     async close() {
       await admitted.close()
       for (const connection of idle.splice(0)) connection.close()

@@ -57,9 +57,14 @@ export interface Gate {
     rule: Rule<Input, N>,
     handle: (passed: Passed<Input, N>) => Promise<T>,
   ): Promise<T>
-  /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
-  admit(exchange: Exchange, version: Version): Promise<Admitted>
-  /** For requests that are checked twice, before and after their body: the first time. */
+  /** For requests that are checked twice, before and after their body: the first time, from the token on. */
+  opening<Input extends object, N extends Needs, T>(
+    incoming: Incoming,
+    version: Version,
+    rule: Rule<Input, N>,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+  ): Promise<{ admitted: Admitted; input: Input; result: T }>
+  /** The same again, for a request that had to wait for its turn. */
   reading<Input extends object, N extends Needs, T>(
     admitted: Admitted,
     rule: Rule<Input, N>,
@@ -124,7 +129,8 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     }
   }
 
-  const admit: Gate['admit'] = async (exchange, version) => {
+  /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
+  async function admit(exchange: Exchange, version: Version): Promise<Admitted> {
     const tokenHash = auth.tokenOf(exchange, false)
     await db.read((tx) => auth.authenticate(tx, tokenHash, exchange, version))
     checkConsistency(exchange, nodeId)
@@ -132,7 +138,14 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   }
 
   const gate: Gate = {
-    admit,
+    async opening(incoming, version, rule, handle) {
+      const { exchange } = incoming
+      const admitted = { tokenHash: auth.tokenOf(exchange, rule.queryToken ?? false), exchange, version }
+      return reading(async (tx, canWrite) => {
+        const passed = await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)
+        return { admitted, input: passed.input, result: await handle(passed) }
+      })
+    },
 
     reading: (admitted, rule, input, handle) =>
       reading(async (tx, canWrite) => handle(await pass(tx, admitted, rule, () => input, canWrite))),

@@ -3,9 +3,12 @@ import type { Exchange } from '../http/exchange.js'
 
 export type { Logger } from 'pino'
 
+/** Each write wakes a thread, so a busy server gathers many lines; a quiet one has them out within a second. */
+const GATHERED_BYTES = 15 * 1024
+
 /** Structured lines on standard error, written in the background; standard output is for the one line that scripts wait for. */
 export function openLog(level: string, fields: object): { log: Logger; flush(): void } {
-  const stream = destination({ dest: 2, sync: false, minLength: 4096, periodicFlush: 1000 })
+  const stream = destination({ dest: 2, sync: false, minLength: GATHERED_BYTES, periodicFlush: 1000 })
   const log = pino({ level, base: fields, timestamp: () => `,"time":"${new Date().toISOString()}"` }, stream)
   return {
     log,

@@ -170,13 +170,17 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     return () => clearInterval(timer)
   }
 
-  /** Puts a body behind what was received before `first`. What arrived of a lost body is kept. */
+  /**
+   * Puts a body behind what was received before `first`. What arrived of a lost body is kept. `settle` makes the rest of
+   * a whole body: it is refused or recorded there.
+   */
   async function append(
     session: Session,
     feed: Feed,
     plan: Chunk,
     roomBytes: number,
-  ): Promise<'lost' | Receiver> {
+    settle: (receiver: Receiver) => Promise<Outcome>,
+  ): Promise<Outcome> {
     const { first } = plan
     await rewind(session, first)
     const receiver = await continueAt(session, first)
@@ -185,15 +189,47 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
       const end = await feed(body.sink)
       if (end === 'complete') body.finish()
       await receiver.sync()
-      if (!(await db.write((tx) => saveProgress(tx, session.row, receiver, first)))) throw gone()
-      if (end === 'complete') return receiver
-      await receiver.close()
-      return 'lost'
+      if (end === 'complete') return await settle(receiver)
+      await keepArrived(session, receiver, first)
+      return { kind: 'lost' }
     } catch (error) {
-      if (error instanceof OutcomeUnknown) await receiver.close()
-      else await receiver.abandon(first)
+      if (!(error instanceof OutcomeUnknown)) await receiver.abandon(first)
+      throw error
+    } finally {
+      await receiver.close()
+    }
+  }
+
+  async function keepArrived(session: Session, receiver: Receiver, first: number): Promise<void> {
+    if (!(await db.write((tx) => saveProgress(tx, session.row, receiver, first)))) throw gone()
+  }
+
+  /** The end of a body that came whole. When it is refused its bytes stay, so that the upload can go on from there. */
+  async function settleChunk(
+    authorized: Authorized,
+    session: Session,
+    receiver: Receiver,
+    plan: Chunk,
+  ): Promise<Outcome> {
+    try {
+      if (plan.completes) return await finish(authorized, session, receiver)
+      return await recordChunk(authorized, session, receiver, plan.first)
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) await keepArrived(session, receiver, plan.first)
       throw error
     }
+  }
+
+  /** Records a chunk that does not complete its upload. */
+  async function recordChunk(
+    authorized: Authorized,
+    session: Session,
+    receiver: Receiver,
+    first: number,
+  ): Promise<Outcome> {
+    const isThere = await authorized((tx) => saveProgress(tx, session.row, receiver, first))
+    if (!isThere) throw gone()
+    return { kind: 'progress', id: session.id, received: receiver.length }
   }
 
   /**
@@ -287,15 +323,9 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
       let aside: Awaited<ReturnType<typeof setAside>> | undefined
       try {
         if (overwritesBlindly) aside = await setAside(feed, plan, body.roomBytes)
-        const receiver = await append(session, aside?.feed ?? feed, plan, body.roomBytes)
-        if (receiver === 'lost') return { kind: 'lost' }
-        try {
-          if (plan.completes) return await finish(authorized, session, receiver)
-          await authorized(async () => undefined)
-          return { kind: 'progress', id: session.id, received: receiver.length }
-        } finally {
-          await receiver.close()
-        }
+        return await append(session, aside?.feed ?? feed, plan, body.roomBytes, (receiver) =>
+          settleChunk(authorized, session, receiver, plan),
+        )
       } finally {
         stopTouching()
         aside?.drop()
