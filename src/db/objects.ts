@@ -100,21 +100,25 @@ export async function insertObject(
     nameKey: string
     kind: ObjectKind
     nowMs: number
+    /** Where its revisions begin; 1 unless an object of this id may have been there before. */
+    rev?: number
   },
 ): Promise<ObjectRow> {
+  const { sid, oid, parent, name, kind, rev = 1 } = row
   await tx.run(
-    `INSERT INTO objects (sid, oid, parent, name, name_key, kind, created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    row.sid,
-    row.oid,
-    row.parent,
-    row.name,
+    `INSERT INTO objects (sid, oid, parent, name, name_key, kind, rev, created_ms)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    sid,
+    oid,
+    parent,
+    name,
     row.nameKey,
-    row.kind,
+    kind,
+    rev,
     row.nowMs,
   )
-  const { sid, oid, parent, name, kind } = row
   await touchListing(tx, sid, parent)
-  return { sid, oid, parent, name, kind, rev: 1, listing: 0, content: null, size: null, modified_ms: null }
+  return { sid, oid, parent, name, kind, rev, listing: 0, content: null, size: null, modified_ms: null }
 }
 
 export async function placeObject(
@@ -158,20 +162,21 @@ export async function setContent(
   }
 }
 
-/** What goes when the object and everything below it goes: the content names, the bytes, the number of objects. */
+/** What an object and everything below it comes to: the content names, the bytes, the number of objects and mounts. */
 export async function measureSubtree(
   tx: Tx,
   sid: string,
   oid: string,
-): Promise<{ contents: string[]; bytes: number; objects: number }> {
+): Promise<{ contents: string[]; bytes: number; objects: number; mounts: number }> {
   const contents = await tx.all<{ content: string }>(
     `${SUBTREE} SELECT DISTINCT o.content AS content FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid
      WHERE o.content IS NOT NULL`,
     sid,
     oid,
   )
-  const sums = await tx.get<{ bytes: number; objects: number }>(
-    `${SUBTREE} SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT) AS bytes, COUNT(*) AS objects
+  const sums = await tx.get<{ bytes: number; objects: number; mounts: number }>(
+    `${SUBTREE} SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT) AS bytes, COUNT(*) AS objects,
+       COUNT(CASE WHEN o.kind = 'mount' THEN 1 END) AS mounts
      FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid`,
     sid,
     oid,
@@ -180,7 +185,19 @@ export async function measureSubtree(
     contents: contents.map((row) => row.content),
     bytes: sums?.bytes ?? 0,
     objects: sums?.objects ?? 0,
+    mounts: sums?.mounts ?? 0,
   }
+}
+
+/** The shares that are mounted at the object or below it, by their ids. */
+export async function listMountsInSubtree(tx: Tx, sid: string, oid: string): Promise<string[]> {
+  const rows = await tx.all<{ oid: string }>(
+    `${SUBTREE} SELECT o.oid AS oid FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid
+     WHERE o.kind = 'mount' ORDER BY o.oid`,
+    sid,
+    oid,
+  )
+  return rows.map((row) => row.oid)
 }
 
 /** The staged files of the uploads in progress in the object and below it. */
@@ -199,6 +216,12 @@ export async function deleteSubtree(tx: Tx, object: ObjectRow): Promise<void> {
     object.sid,
     object.oid,
   )
+  await touchListing(tx, object.sid, object.parent)
+}
+
+/** One object that has nothing below it. */
+export async function deleteObject(tx: Tx, object: ObjectRow): Promise<void> {
+  await tx.run('DELETE FROM objects WHERE sid = $1 AND oid = $2', object.sid, object.oid)
   await touchListing(tx, object.sid, object.parent)
 }
 
