@@ -8,6 +8,7 @@ import type { Uploads } from '../service/uploads.js'
 import type { ServiceDeps, Turnstile } from '../service/deps.js'
 import type { Downloads } from '../service/downloads.js'
 import type { KeptListings } from './kept-listings.js'
+import type { Resource } from './resources.js'
 import type { Views } from './views.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'
@@ -86,9 +87,9 @@ export interface RouteDoc {
   /** Success status and what it carries. */
   readonly success: Readonly<Record<number, string>>
   /** The resource that a success carries. */
-  readonly returns?: 'Folder' | 'File' | 'Children' | 'ParentPath' | 'bytes'
+  readonly returns?: Resource | 'bytes'
   /** The resource whose writable attributes the body has. */
-  readonly accepts?: 'NewObject' | 'PlaceObject' | 'bytes'
+  readonly accepts?: Resource | 'bytes'
   readonly query?: Readonly<Record<string, string | ParameterDoc>>
   readonly headers?: Readonly<Record<string, string | ParameterDoc>>
   readonly failures: readonly number[]

@@ -6,8 +6,11 @@ import { formatId, parseId, ZERO_OID, type ParsedId } from '../model/ids.js'
 import { compareVersions, V1_3 } from '../model/version.js'
 import type { Caller } from './caller.js'
 import type { Horizon } from './grants.js'
-import { type GrantsOf, type Need, type Needs, scopeOf } from './needs.js'
+import { isObjectNeed, objectScopeOf, scopesOf } from './needs.js'
+import type { GrantsOf, Need, Needs, ObjectNeed } from './needs.js'
 import { resolveSandbox } from './sandbox.js'
+import { grantUser } from './user-grants.js'
+import type { UserNeed } from './user-needs.js'
 
 const NOT_FOUND = 'there is no such folder or file'
 
@@ -33,16 +36,33 @@ export async function authorize<N extends Needs>(
   input: Readonly<Record<string, unknown>>,
   mode: { canWrite: boolean; nowMs: number },
 ): Promise<GrantsOf<N>> {
-  for (const name in needs) checkScope(caller, needOf(needs, name))
-  const places = new Map<string, Place>()
-  for (const name in needs) {
-    const id = input[needOf(needs, name).from] as ParsedId | undefined
-    if (id !== undefined) places.set(name, await resolvePlace(tx, caller, id, mode))
-  }
-  if (mode.canWrite) await lockStores(tx, needs, places)
   const grants: Record<string, unknown> = {}
-  for (const [name, place] of places) grants[name] = await grant(tx, caller, needOf(needs, name), place)
+  const objects: WantedObject[] = []
+  const people: { name: string; need: UserNeed }[] = []
+  for (const name in needs) {
+    const need = needOf(needs, name)
+    checkScopes(caller, need)
+    if (!isObjectNeed(need)) people.push({ name, need })
+    else objects.push({ name, need, place: undefined })
+  }
+  // People come before stores wherever both are locked.
+  for (const { name, need } of people) grants[name] = await grantUser(tx, caller, need, input, mode)
+  for (const wanted of objects) {
+    const id = input[wanted.need.from] as ParsedId | undefined
+    if (id !== undefined) wanted.place = await resolvePlace(tx, caller, id, mode)
+  }
+  if (mode.canWrite) await lockStores(tx, objects)
+  for (const { name, need, place } of objects) {
+    if (place !== undefined) grants[name] = await grant(tx, caller, need, place)
+  }
   return grants as GrantsOf<N>
+}
+
+interface WantedObject {
+  readonly name: string
+  readonly need: ObjectNeed
+  /** Absent: the need is optional and the request does not name the object. */
+  place: Place | undefined
 }
 
 function needOf(needs: Needs, name: string): Need {
@@ -51,17 +71,22 @@ function needOf(needs: Needs, name: string): Need {
   return need
 }
 
-async function lockStores(tx: Tx, needs: Needs, places: ReadonlyMap<string, Place>): Promise<void> {
+async function lockStores(tx: Tx, objects: readonly WantedObject[]): Promise<void> {
   const sids = new Set<string>()
-  for (const [name, place] of places) if (needOf(needs, name).right !== 'read') sids.add(place.sid)
+  for (const { need, place } of objects) {
+    if (need.right !== 'read' && place !== undefined) sids.add(place.sid)
+  }
   for (const sid of [...sids].sort()) await tx.lock('stores', sid)
 }
 
 /** 403 unless the token could reach anything at all with that right. */
-function checkScope(caller: Caller, need: Need): void {
-  const scope = scopeOf(need)
-  if (caller.scopes.any(scope) || hasAppdata(caller)) return
-  throw new Failure('forbidden', `the access token lacks the scope ${scope}`)
+function checkScopes(caller: Caller, need: Need): void {
+  if (isObjectNeed(need) && hasAppdata(caller)) return
+  for (const scope of scopesOf(need)) {
+    // An admin's scope is worth nothing in the hands of a person who is none any more.
+    const holds = scope === 'organization.admin' ? caller.isAdmin : caller.scopes.any(scope)
+    if (!holds) throw new Failure('forbidden', `the access token lacks the scope ${scope}`)
+  }
 }
 
 /** Version 1.0 has no appdata: the scope grants nothing there. */
@@ -82,7 +107,7 @@ async function resolvePlace(
   return resolveSandbox(tx, caller, mode.canWrite, mode.nowMs)
 }
 
-async function grant(tx: Tx, caller: Caller, need: Need, place: Place): Promise<unknown> {
+async function grant(tx: Tx, caller: Caller, need: ObjectNeed, place: Place): Promise<unknown> {
   const access = accessTo(caller, place.sid)
   const object = access === undefined ? undefined : await findObject(tx, place.sid, place.oid)
   if (access === undefined || object === undefined) throw new Failure('notFound', NOT_FOUND)
@@ -106,8 +131,8 @@ function accessTo(caller: Caller, sid: string): StoreAccess | undefined {
 const UNLIMITED: Horizon = { tops: [], sandboxed: false }
 
 /** Decides whether the token reaches the object, and how far up it sees. */
-async function horizonFor(tx: Tx, caller: Caller, need: Need, object: ObjectRow): Promise<Horizon> {
-  const scope = scopeOf(need)
+async function horizonFor(tx: Tx, caller: Caller, need: ObjectNeed, object: ObjectRow): Promise<Horizon> {
+  const scope = objectScopeOf(need)
   if (caller.scopes.has(scope)) return UNLIMITED
   const tops = caller.scopes.qualifiers(scope).flatMap((text) => fullId(text))
   const sandbox = hasAppdata(caller) ? await findSandbox(tx, caller.userId, caller.appId) : undefined

@@ -1,7 +1,11 @@
+import type { DeviceRow } from '../db/devices.js'
 import type { ObjectRow } from '../db/objects.js'
+import type { UserRow } from '../db/users.js'
 import type { Caller } from './caller.js'
 
+export type { DeviceRow } from '../db/devices.js'
 export type { ObjectRow } from '../db/objects.js'
+export type { UserRow } from '../db/users.js'
 export type { Tx } from '../db/db.js'
 
 declare const proof: unique symbol
@@ -31,3 +35,24 @@ export type WriteGrant<K extends Kind = Kind> = Grant<`write ${K}`>
 
 /** May put objects into the folder. */
 export type InsertGrant = Grant<'insert'>
+
+/** The token holds the scopes. */
+export interface CallerGrant {
+  readonly [proof]: 'caller'
+  readonly caller: Caller
+}
+
+/** May do to the person what the route is about. */
+export interface PersonGrant {
+  readonly [proof]: 'person'
+  readonly caller: Caller
+  readonly person: UserRow
+  readonly isSelf: boolean
+}
+
+/** May read the device, and rename it where the route asks for that. */
+export interface DeviceGrant {
+  readonly [proof]: 'device'
+  readonly caller: Caller
+  readonly device: DeviceRow
+}

@@ -91,6 +91,8 @@ export function accounts(deps: ServiceDeps): Accounts {
         password_hash: given.passwordHash,
         quota: null,
         root_sid: sid,
+        is_external: 0,
+        second_factor: null,
       }
       await insertStore(tx, sid, 'root', nowMs)
       await insertObject(tx, {
