@@ -57,14 +57,17 @@ export interface MemberRow {
   direct: number
 }
 
+const MEMBERS = `SELECT m.sid, m.user_id, u.email, u.first_name, u.last_name, m.direct
+  FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.direct IS NOT NULL`
+
+/** In no particular order. */
 export function listMembers(tx: Tx, selection: ShareSelection): Promise<MemberRow[]> {
   const { where, values } = selected(selection, 'm.sid')
-  return tx.all<MemberRow>(
-    `SELECT m.sid, m.user_id, u.email, u.first_name, u.last_name, m.direct
-     FROM memberships m JOIN users u ON u.id = m.user_id
-     WHERE ${where} AND m.direct IS NOT NULL`,
-    ...values,
-  )
+  return tx.all<MemberRow>(`${MEMBERS} AND ${where}`, ...values)
+}
+
+export function findMember(tx: Tx, sid: string, email: string): Promise<MemberRow | undefined> {
+  return tx.get<MemberRow>(`${MEMBERS} AND m.sid = $1 AND u.email = $2`, sid, email)
 }
 
 /** Somebody who comes into a share, or comes back; `direct` is null for those whom a group lets in. */

@@ -1,4 +1,5 @@
 import type { ScopeName } from '../model/scopes.js'
+import type { GroupEntry, GroupGrant, GroupNeed } from './group-needs.js'
 import type {
   CallerGrant,
   DeviceGrant,
@@ -8,6 +9,7 @@ import type {
   ReadGrant,
   WriteGrant,
 } from './grants.js'
+import type { InvitationGrant, InvitationNeed, ShareEntry, ShareGrant, ShareNeed } from './share-needs.js'
 import type { CallerNeed, DeviceNeed, PersonNeed, UserNeed } from './user-needs.js'
 
 /** A folder or file. An optional need whose key is absent gives no grant. */
@@ -20,7 +22,7 @@ export type ObjectNeed =
  * What a route must be granted before its verb runs, as data: `from` names the key of the request's input that
  * holds the identifier.
  */
-export type Need = ObjectNeed | UserNeed
+export type Need = ObjectNeed | UserNeed | ShareNeed | InvitationNeed | GroupNeed
 
 export type Needs = Readonly<Record<string, Need>>
 
@@ -32,6 +34,15 @@ type ObjectGrantOf<N extends ObjectNeed> = N extends { right: 'read'; kind: infe
       ? InsertGrant | undefined
       : InsertGrant
 
+type SharingGrantOf<N extends Need> =
+  N extends ShareNeed<infer E extends ShareEntry>
+    ? ShareGrant<E>
+    : N extends InvitationNeed
+      ? InvitationGrant
+      : N extends GroupNeed<infer E extends GroupEntry>
+        ? GroupGrant<E>
+        : never
+
 export type GrantOf<N extends Need> = N extends PersonNeed
   ? PersonGrant
   : N extends CallerNeed
@@ -40,7 +51,7 @@ export type GrantOf<N extends Need> = N extends PersonNeed
       ? DeviceGrant
       : N extends ObjectNeed
         ? ObjectGrantOf<N>
-        : never
+        : SharingGrantOf<N>
 
 export type GrantsOf<N extends Needs> = { readonly [Name in keyof N]: GrantOf<N[Name]> }
 

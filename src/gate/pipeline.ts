@@ -12,13 +12,18 @@ import type { Caller } from './caller.js'
 import type { GrantsOf, Needs } from './needs.js'
 import { ifMatchHolds, metadataTag, preconditionFailed } from './preconditions.js'
 import { MustWrite } from './sandbox.js'
+import type { ShareGrant } from './share-needs.js'
+import { checkShareCondition } from './share-tags.js'
 
 /** What a route asks of a request before its handler runs. */
 export interface Rule<Input extends object, N extends Needs> {
   readonly effect: 'read' | 'write'
   readonly needs: N
-  /** If-Match is about the metadata of the grant named `object`; absent: the header is ignored or the handler's. */
-  readonly matches?: 'metadata'
+  /**
+   * If-Match is about the metadata of the grant named `object`, or about the grant named `share`; absent: the header is
+   * ignored or the handler's.
+   */
+  readonly matches?: 'metadata' | 'share'
   /** The token may come as a query parameter, for plain links. */
   readonly queryToken?: boolean
   /** Checks the syntax of path, query and headers. */
@@ -99,7 +104,8 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     const input = makeInput()
     const fields = input as Readonly<Record<string, unknown>>
     const grants = await authorize(tx, caller, rule.needs, fields, { canWrite, nowMs: now() })
-    if (rule.matches !== undefined) await checkCondition(tx, caller, exchange, matchedObject(grants))
+    if (rule.matches === 'share') checkShareCondition(exchange, matchedShare(grants))
+    else if (rule.matches !== undefined) await checkCondition(tx, caller, exchange, matchedObject(grants))
     return { tx, caller, input, grants }
   }
 
@@ -169,4 +175,10 @@ function matchedObject(grants: object): ObjectRow {
   const { object } = grants as { object?: { object: ObjectRow } }
   if (object === undefined) throw new Error('a condition needs a grant named object')
   return object.object
+}
+
+function matchedShare(grants: object): ShareGrant {
+  const { share } = grants as { share?: ShareGrant }
+  if (share === undefined) throw new Error('a condition needs a grant named share')
+  return share
 }
