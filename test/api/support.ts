@@ -67,6 +67,10 @@ const TABLES: Readonly<Record<string, string>> = {
   group_members: 'group_id, user_id',
   share_groups: 'sid, group_id',
   invitees: 'email',
+  sessions: 'hash',
+  codes: 'hash',
+  recovery_codes: 'user_id, hash',
+  resets: 'hash',
   changes: 'seq',
 }
 
