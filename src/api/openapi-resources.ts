@@ -62,11 +62,11 @@ export function resourcesOf(version: Version): Readonly<Partial<Record<Resource,
 }
 
 function objectResources(version: Version): Readonly<Record<ObjectResource | 'Error', ResourceDoc>> {
-  const horizon = { tops: [], sandboxed: false }
-  const folder = exampleOf(FOLDER_FIELDS, version, { object: PHOTOS, horizon })
-  const file = exampleOf(FILE_FIELDS, version, { object: PHOTO, horizon, state: 'AVAILABLE' })
-  const bareFile = exampleOf(FILE_FIELDS, version, { object: BARE_FILE, horizon, state: 'SYNCING' })
-  const root = exampleOf(FOLDER_FIELDS, version, { object: ROOT, horizon })
+  const viewpoint = { tops: [], sandboxed: false, rootSid: ROOT.sid, isMounted: true, isMember: true }
+  const folder = exampleOf(FOLDER_FIELDS, version, { object: PHOTOS, viewpoint })
+  const file = exampleOf(FILE_FIELDS, version, { object: PHOTO, viewpoint, state: 'AVAILABLE' })
+  const bareFile = exampleOf(FILE_FIELDS, version, { object: BARE_FILE, viewpoint, state: 'SYNCING' })
+  const root = exampleOf(FOLDER_FIELDS, version, { object: ROOT, viewpoint })
   const hasParent = within(version, V1_0, V1_2)
   return {
     Folder: { schema: viewSchema('Folder', FOLDER_FIELDS, version, folder), example: folder },

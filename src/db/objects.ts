@@ -1,3 +1,4 @@
+import { ZERO_OID } from '../model/ids.js'
 import type { Tx } from './db.js'
 
 export type ObjectKind = 'folder' | 'file' | 'mount'
@@ -15,6 +16,11 @@ export interface ObjectRow {
   content: string | null
   size: number | null
   modified_ms: number | null
+}
+
+/** Where the children of a folder are: those of a mount are in the store of its share. */
+export function insideOf({ sid, oid, kind }: ObjectRow): { sid: string; oid: string } {
+  return kind === 'mount' ? { sid: oid, oid: ZERO_OID } : { sid, oid }
 }
 
 const COLUMNS = 'sid, oid, parent, name, kind, rev, listing, content, size, modified_ms'
@@ -100,25 +106,21 @@ export async function insertObject(
     nameKey: string
     kind: ObjectKind
     nowMs: number
-    /** Where its revisions begin; 1 unless an object of this id may have been there before. */
-    rev?: number
   },
 ): Promise<ObjectRow> {
-  const { sid, oid, parent, name, kind, rev = 1 } = row
   await tx.run(
-    `INSERT INTO objects (sid, oid, parent, name, name_key, kind, rev, created_ms)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    sid,
-    oid,
-    parent,
-    name,
+    `INSERT INTO objects (sid, oid, parent, name, name_key, kind, created_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    row.sid,
+    row.oid,
+    row.parent,
+    row.name,
     row.nameKey,
-    kind,
-    rev,
+    row.kind,
     row.nowMs,
   )
+  const { sid, oid, parent, name, kind } = row
   await touchListing(tx, sid, parent)
-  return { sid, oid, parent, name, kind, rev, listing: 0, content: null, size: null, modified_ms: null }
+  return { sid, oid, parent, name, kind, rev: 1, listing: 0, content: null, size: null, modified_ms: null }
 }
 
 export async function placeObject(
@@ -219,14 +221,8 @@ export async function deleteSubtree(tx: Tx, object: ObjectRow): Promise<void> {
   await touchListing(tx, object.sid, object.parent)
 }
 
-/** One object that has nothing below it. */
-export async function deleteObject(tx: Tx, object: ObjectRow): Promise<void> {
-  await tx.run('DELETE FROM objects WHERE sid = $1 AND oid = $2', object.sid, object.oid)
-  await touchListing(tx, object.sid, object.parent)
-}
-
-/** Every function here that changes a child tells its parent, so that a kept list of children is known to be old. */
-async function touchListing(tx: Tx, sid: string, parent: string | null): Promise<void> {
+/** Whoever changes a child tells its parent, so that a kept list of children is known to be old. */
+export async function touchListing(tx: Tx, sid: string, parent: string | null): Promise<void> {
   if (parent === null) return
   await tx.run('UPDATE objects SET listing = listing + 1 WHERE sid = $1 AND oid = $2', sid, parent)
 }

@@ -15,14 +15,22 @@ interface Grant<Right extends string> {
   readonly [proof]: Right
   readonly caller: Caller
   readonly object: ObjectRow
-  readonly horizon: Horizon
+  readonly viewpoint: Viewpoint
 }
 
-/** The topmost folder that exists for a token: what is above it is neither named nor reached. */
-export interface Horizon {
+/** From where a token looks at the tree: what exists for it, and under which ids. */
+export interface Viewpoint {
+  /** The topmost folders that exist for the token, none when it sees everything: what is above is neither named nor reached. */
   readonly tops: readonly string[]
   /** The token sees its own application's folder and nothing else. */
   readonly sandboxed: boolean
+  readonly rootSid: string
+  /** The share in sight lies in the caller's root, at its mount; else it stands for itself. */
+  readonly isMounted: boolean
+  /** What is in sight is the caller's own or in a share they are in; else an admin looks at the share of others. */
+  readonly isMember: boolean
+  /** What the caller calls an external share in sight. */
+  readonly shareName?: string | undefined
 }
 
 export type Kind = 'folder' | 'file' | 'either'
