@@ -3,6 +3,7 @@ import { findBlob } from '../db/blobs.js'
 import type { Db, Tx } from '../db/db.js'
 import { findMembership } from '../db/memberships.js'
 import { findObject } from '../db/objects.js'
+import { findUser } from '../db/users.js'
 import type { Caller } from '../gate/caller.js'
 import type { ReadGrant } from '../gate/grants.js'
 import type { ServiceDeps } from './deps.js'
@@ -47,8 +48,7 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
     const { sid, oid, hash, reader } = watched
     return db.read(async (tx) => {
       if ((await findObject(tx, sid, oid))?.content !== hash) return false
-      if (sid === reader.rootSid || reader.isAdmin) return true
-      return (await findMembership(tx, reader.userId, sid))?.state === 'joined'
+      return sid === reader.rootSid || isStillIn(tx, reader, sid)
     })
   }
 
@@ -99,6 +99,12 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
 
     stop: () => clearInterval(timer),
   }
+}
+
+/** Whether the share still exists for somebody for whom it did. */
+async function isStillIn(tx: Tx, reader: Caller, sid: string): Promise<boolean> {
+  if ((await findMembership(tx, reader.userId, sid))?.state === 'joined') return true
+  return reader.isAdmin && (await findUser(tx, reader.userId))?.is_admin === 1
 }
 
 function inMemory(data: Buffer): BlobReader {
