@@ -4,6 +4,7 @@ import { formatId, ZERO_OID } from '../model/ids.js'
 import { at, V1_0, V1_1, V1_2, V1_3, within, type Version } from '../model/version.js'
 import { compileView, type Field, type Schema } from './fields.js'
 import { accountResources } from './openapi-accounts.js'
+import { sharingResources } from './openapi-sharing.js'
 import { object, schemaReference, type ResourceDoc } from './openapi-schemas.js'
 import type { ObjectResource, Resource } from './resources.js'
 import { FILE_FIELDS, FOLDER_FIELDS } from './views.js'
@@ -58,7 +59,7 @@ export const EXAMPLE_FOLDER_ID = formatId(PHOTOS.sid, PHOTOS.oid)
 
 /** Every resource of a version by its name. */
 export function resourcesOf(version: Version): Readonly<Partial<Record<Resource, ResourceDoc>>> {
-  return { ...objectResources(version), ...accountResources(version) }
+  return { ...objectResources(version), ...accountResources(version), ...sharingResources(version) }
 }
 
 function objectResources(version: Version): Readonly<Record<ObjectResource | 'Error', ResourceDoc>> {

@@ -1,5 +1,5 @@
 /** The resources that bodies carry; each has one schema a version. */
-export type Resource = ObjectResource | AccountResource | 'Error'
+export type Resource = ObjectResource | AccountResource | SharingResource | 'Error'
 
 export type ObjectResource = 'Folder' | 'File' | 'Children' | 'ParentPath' | 'NewObject' | 'PlaceObject'
 
@@ -17,3 +17,26 @@ export type AccountResource =
   | 'DeviceName'
   | 'DeviceStatus'
   | 'Quota'
+
+export type SharingResource =
+  | 'SharedFolder'
+  | 'SharedFolderList'
+  | 'NewSharedFolder'
+  | 'SFMember'
+  | 'SFMemberList'
+  | 'NewSFMember'
+  | 'SFPendingMember'
+  | 'SFPendingMemberList'
+  | 'NewSFPendingMember'
+  | 'SFGroupMember'
+  | 'SFGroupMemberList'
+  | 'NewSFGroupMember'
+  | 'SFPermissions'
+  | 'Invitation'
+  | 'InvitationList'
+  | 'Group'
+  | 'GroupList'
+  | 'NewGroup'
+  | 'GroupMember'
+  | 'GroupMemberList'
+  | 'NewGroupMember'

@@ -6,7 +6,7 @@ import { grantGroup } from './group-grants.js'
 import { isObjectNeed, scopesOf } from './needs.js'
 import type { GrantsOf, Need, Needs, ObjectNeed } from './needs.js'
 import { grantObjects, type WantedObject } from './object-grants.js'
-import { grantInvitation, grantShare } from './share-grants.js'
+import { grantInvitation, grantNewShare, grantShare } from './share-grants.js'
 import { grantUser } from './user-grants.js'
 import { hasAppdata } from './viewpoint.js'
 
@@ -49,6 +49,7 @@ function grantOther(
   mode: { canWrite: boolean; nowMs: number },
 ): Promise<unknown> {
   if (need.right === 'share') return grantShare(tx, caller, need, input, mode)
+  if (need.right === 'newShare') return grantNewShare(tx, caller, mode)
   if (need.right === 'invitation') return grantInvitation(tx, caller, need, input, mode)
   if (need.right === 'group') return grantGroup(tx, caller, need, input, mode)
   return grantUser(tx, caller, need, input, mode)

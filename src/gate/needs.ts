@@ -9,7 +9,15 @@ import type {
   ReadGrant,
   WriteGrant,
 } from './grants.js'
-import type { InvitationGrant, InvitationNeed, ShareEntry, ShareGrant, ShareNeed } from './share-needs.js'
+import type {
+  InvitationGrant,
+  InvitationNeed,
+  NewShareGrant,
+  NewShareNeed,
+  ShareEntry,
+  ShareGrant,
+  ShareNeed,
+} from './share-needs.js'
 import type { CallerNeed, DeviceNeed, PersonNeed, UserNeed } from './user-needs.js'
 
 /** A folder or file. An optional need whose key is absent gives no grant. */
@@ -22,7 +30,7 @@ export type ObjectNeed =
  * What a route must be granted before its verb runs, as data: `from` names the key of the request's input that
  * holds the identifier.
  */
-export type Need = ObjectNeed | UserNeed | ShareNeed | InvitationNeed | GroupNeed
+export type Need = ObjectNeed | UserNeed | ShareNeed | NewShareNeed | InvitationNeed | GroupNeed
 
 export type Needs = Readonly<Record<string, Need>>
 
@@ -37,11 +45,13 @@ type ObjectGrantOf<N extends ObjectNeed> = N extends { right: 'read'; kind: infe
 type SharingGrantOf<N extends Need> =
   N extends ShareNeed<infer E extends ShareEntry>
     ? ShareGrant<E>
-    : N extends InvitationNeed
-      ? InvitationGrant
-      : N extends GroupNeed<infer E extends GroupEntry>
-        ? GroupGrant<E>
-        : never
+    : N extends NewShareNeed
+      ? NewShareGrant
+      : N extends InvitationNeed
+        ? InvitationGrant
+        : N extends GroupNeed<infer E extends GroupEntry>
+          ? GroupGrant<E>
+          : never
 
 export type GrantOf<N extends Need> = N extends PersonNeed
   ? PersonGrant

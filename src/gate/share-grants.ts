@@ -4,7 +4,7 @@ import { findGroup, findShareGroup } from '../db/groups.js'
 import { findInvitation, findPending } from '../db/invitations.js'
 import { findMember, findMembership, type MembershipRow } from '../db/memberships.js'
 import { findShare } from '../db/shares.js'
-import { findUserByEmail } from '../db/users.js'
+import { findUser, findUserByEmail } from '../db/users.js'
 import type { PersonId } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
 import { mayManage } from '../model/permissions.js'
@@ -140,6 +140,23 @@ function found<T>(row: T | undefined, what: string, message?: string): T {
     throw new Failure('notFound', message ?? `there is no such ${what} in the shared folder`)
   }
   return row
+}
+
+export async function grantNewShare(tx: Tx, caller: Caller, mode: Mode): Promise<unknown> {
+  if (!caller.scopes.has('acl.write')) {
+    throw new Failure(
+      'forbidden',
+      'the scope acl.write of the access token is limited to other shared folders',
+    )
+  }
+  if (mode.canWrite) {
+    // Whoever is deleted at this moment must not leave a share behind.
+    await tx.lock('users', caller.userId)
+    if ((await findUser(tx, caller.userId)) === undefined) {
+      throw new Failure('unauthorized', 'the access token is not valid')
+    }
+  }
+  return { caller }
 }
 
 /** Whoever may act for the person may answer; nobody else learns that there is an invitation. */

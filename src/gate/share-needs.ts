@@ -45,6 +45,12 @@ export interface ShareNeed<E extends ShareEntry = ShareEntry> {
   readonly by?: string
 }
 
+/** A share that is still to be made: a token that is limited to other shares cannot. */
+export interface NewShareNeed {
+  readonly right: 'newShare'
+  readonly scopes: readonly ['acl.write']
+}
+
 /** An invitation of the caller, or of anybody for an admin of the organization. */
 export interface InvitationNeed {
   readonly right: 'invitation'
@@ -64,6 +70,12 @@ export interface ShareGrant<E extends ShareEntry = ShareEntry> {
   /** Absent: an admin of the organization who is not in the share. */
   readonly membership: MembershipRow | undefined
   readonly entry: ShareEntries[E]
+}
+
+/** May make a share. */
+export interface NewShareGrant {
+  readonly [proof]: 'newShare'
+  readonly caller: Caller
 }
 
 /** May answer the invitation. */
