@@ -1,7 +1,10 @@
 import type { Command } from 'commander'
 import { listUsers, type UserRow } from '../db/users.js'
-import { accounts, hashPassword } from '../service/accounts.js'
+import { normalAddress } from '../model/addresses.js'
+import { Failure } from '../model/failures.js'
+import { accounts } from '../service/accounts.js'
 import { COMMAND_LINE } from '../service/journal.js'
+import { hashPassword } from '../service/passwords.js'
 import { withInstallation } from './context.js'
 import { print, readPassword } from './output.js'
 import { UsageError } from './settings.js'
@@ -20,13 +23,17 @@ export function addUserCommands(program: Command): void {
         const password = options['passwordStdin'] === true ? await readPassword() : undefined
         const passwordHash =
           password === undefined ? null : await hashPassword(password, context.settings.passwordLengthMin)
+        const entry = await context.deps.directory?.find(normalAddress(email))
+        if (entry !== undefined && passwordHash !== null)
+          throw new Failure('conflict', `the directory holds the password of ${email}`)
         const made = await context.write((tx) =>
           accounts(context.deps).add(tx, COMMAND_LINE, {
             email,
-            firstName: String(options['firstName']),
-            lastName: String(options['lastName']),
+            firstName: entry?.firstName ?? String(options['firstName']),
+            lastName: entry?.lastName ?? String(options['lastName']),
             isAdmin: options['admin'] === true,
             passwordHash,
+            isExternal: entry !== undefined,
           }),
         )
         print(context.isJson, { ...personOf(made), shares: [], invitations: [] }, () => [

@@ -74,11 +74,12 @@ export function findOtherAdmin(tx: Tx, exceptId: string): Promise<UserRow | unde
   )
 }
 
-export async function insertUser(tx: Tx, user: UserRow, nowMs: number): Promise<void> {
-  await tx.run(
+/** False when the address is taken, also by somebody who was a moment faster. */
+export async function insertUser(tx: Tx, user: UserRow, nowMs: number): Promise<boolean> {
+  const made = await tx.run(
     `INSERT INTO users (id, email, first_name, last_name, is_admin, password_hash, quota, root_sid, is_external,
        second_factor, created_ms)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (email) DO NOTHING`,
     user.id,
     user.email,
     user.first_name,
@@ -91,6 +92,7 @@ export async function insertUser(tx: Tx, user: UserRow, nowMs: number): Promise<
     user.second_factor,
     nowMs,
   )
+  return made === 1
 }
 
 export async function setUserNames(
@@ -126,6 +128,11 @@ export async function clearSecondFactor(tx: Tx, id: string): Promise<void> {
 
 export async function deleteSessions(tx: Tx, userId: string): Promise<void> {
   await tx.run('DELETE FROM sessions WHERE user_id = $1', userId)
+}
+
+/** What was not yet exchanged for a token. */
+export async function deleteUnusedCodes(tx: Tx, userId: string): Promise<void> {
+  await tx.run('DELETE FROM codes WHERE user_id = $1 AND token_hash IS NULL', userId)
 }
 
 export async function deleteResets(tx: Tx, userId: string): Promise<void> {

@@ -47,6 +47,17 @@ export interface Passed<Input, N extends Needs> {
   readonly grants: GrantsOf<N>
 }
 
+/** What a route does between the body of a request and the transaction that writes. */
+export interface Steps<Input> {
+  /** Judges what only settings can tell; it is a part of the check of the body. */
+  readonly judge?: (input: Input) => void
+  /**
+   * Takes time or asks the outside world, and so runs in no transaction. Every check that can be made without it has
+   * been passed by then, and is made again afterwards.
+   */
+  readonly prepare?: (input: Input) => Promise<Input>
+}
+
 /** A request that has shown its token: what the checks of its transactions start from. */
 export interface Admitted {
   readonly tokenHash: string
@@ -61,6 +72,7 @@ export interface Gate {
     version: Version,
     rule: Rule<Input, N>,
     handle: (passed: Passed<Input, N>) => Promise<T>,
+    steps?: Steps<Input>,
   ): Promise<T>
   /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
   admit(exchange: Exchange, version: Version): Promise<Admitted>
@@ -146,7 +158,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     writing: (admitted, rule, input, handle) =>
       db.write(async (tx) => handle(await pass(tx, admitted, rule, () => input, true))),
 
-    async run(incoming, version, rule, handle) {
+    async run(incoming, version, rule, handle, steps) {
       const { exchange } = incoming
       if (rule.effect === 'read') {
         const admitted = { tokenHash: auth.tokenOf(exchange, rule.queryToken ?? false), exchange, version }
@@ -163,6 +175,11 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
         startBody(exchange)
         const bytes = await readBody(exchange, exchange.limits.jsonBytes)
         input = rule.body(parseJson(bytes, exchange.limits.jsonDepth, exchange.limits.jsonKeys), input)
+      }
+      steps?.judge?.(input)
+      if (steps?.prepare !== undefined) {
+        await gate.reading(admitted, rule, input, () => Promise.resolve())
+        input = await steps.prepare(input)
       }
       return gate.writing(admitted, rule, input, handle)
     },
