@@ -70,7 +70,7 @@ function addMemberCommands(member: Command): void {
   leaf(member, 'list <group-id>', 'the people of a group by address').action(
     async (id: string, _: unknown, command: Command) => {
       await withInstallation(command, async (context) => {
-        const { members } = await context.read(async (tx) => showGroup(tx, await held(tx, id, 'none')))
+        const { members } = await context.read(async (tx) => showGroup(tx, await seen(tx, id)))
         print(context.isJson, members.map(shownPerson), () =>
           members.map((person) => `${person.email}\t${person.first_name} ${person.last_name}`),
         )
@@ -80,8 +80,16 @@ function addMemberCommands(member: Command): void {
 }
 
 function held<E extends GroupEntry>(tx: Tx, id: string, entry: E, email?: string): Promise<GroupGrant<E>> {
-  const address = email === undefined ? undefined : normalAddress(email)
-  return operatorGroup(tx, COMMAND_LINE, checkGroupId(id, 'the identifier of the group'), entry, address)
+  const named = email === undefined ? {} : { email: normalAddress(email) }
+  return operatorGroup(tx, COMMAND_LINE, { to: 'change', id: groupId(id), entry, ...named })
+}
+
+function seen(tx: Tx, id: string): Promise<GroupGrant<'none'>> {
+  return operatorGroup(tx, COMMAND_LINE, { to: 'read', id: groupId(id), entry: 'none' })
+}
+
+function groupId(text: string): string {
+  return checkGroupId(text, 'the identifier of the group')
 }
 
 interface Person {

@@ -22,15 +22,14 @@ export async function grantGroup(
   return grantOf(tx, caller, id, need.entry, email)
 }
 
-/** The operator of the installation may change every group. */
+/** The operator of the installation may read and change every group. */
 export async function operatorGroup<E extends GroupEntry>(
   tx: Tx,
   actor: GroupGrant['actor'],
-  id: string,
-  entry: E,
-  email?: string,
+  wish: { readonly to: 'read' | 'change'; readonly id: string; readonly entry: E; readonly email?: string },
 ): Promise<GroupGrant<E>> {
-  await lockConcerned(tx, id, entry, email)
+  const { to, id, entry, email } = wish
+  if (to === 'change') await lockConcerned(tx, id, entry, email)
   return (await grantOf(tx, actor, id, entry, email)) as GroupGrant<E>
 }
 
