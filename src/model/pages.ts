@@ -29,10 +29,11 @@ export function parsePageWish(values: {
 
 function limitOf(values: readonly string[]): number {
   const [text = String(PAGE_LENGTH)] = values
-  if (values.length > 1 || !/^\d+$/.test(text)) {
+  const limit = Number(text)
+  if (values.length > 1 || !/^\d+$/.test(text) || !Number.isSafeInteger(limit)) {
     throw new Failure('badArgs', 'limit must be a whole number of at least 0, and be there once')
   }
-  return Math.min(Number(text), LIMIT_MAX)
+  return Math.min(limit, LIMIT_MAX)
 }
 
 /** One more than this is still a number that both engines know. */
