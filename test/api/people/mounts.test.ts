@@ -205,7 +205,8 @@ describe.each(ENGINES)('shared folders in the tree on %s', (engine) => {
         expectError(await api.put(`/folders/${mountOfO}`, { name: 'new' }), 404)
         expectError(await api.delete(`/folders/${mountOfO}`), 404)
         expectError(await api.post('/folders', { name: 'new', parent: mountOfO }), 404)
-        expectError(await api.put(`/files/${file}`, { parent: mountOfO }), 404)
+        // What a body names is looked up after the privilege on what the path names.
+        expectError(await api.put(`/files/${file}`, { parent: mountOfO }), api === E.api ? 404 : 403)
       }
       for (const id of [sh + sh, sh + (await rootOf(O.api)).slice(0, 32), `${sh}${'ab'.repeat(16)}`]) {
         expectError(await O.api.get(`/folders/${id}`), 404)
