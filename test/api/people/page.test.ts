@@ -118,7 +118,7 @@ describe.each(ENGINES)('the list of users on %s', (engine) => {
   })
 
   test('compares a cursor as text: nobody’s, `me`, upper case, with blanks around it [PAGE-17] [PAGE-18] [PAGE-21] [FIELD-5]', async () => {
-    expect((await list('?after=u105&limit=2')).emails).toEqual(between(11, 12))
+    expect((await list('?after=u105&limit=2')).emails).toEqual(between(10, 11))
     expect((await list('?after=:2&limit=2')).emails).toEqual(between(1, 2))
     expect((await list('?before=:2&limit=2')).emails).toEqual([])
     expect((await list('?after=me&limit=2')).emails).toEqual(between(1, 2))

@@ -1,7 +1,6 @@
-/** What decides over signing in, looked at beside the running server. */
-import { randomBytes } from 'node:crypto'
-import { verify } from '@node-rs/argon2'
-import { expect } from 'vitest'
+/** Signing in without a page: the service's own answer, asked beside the running server. */
+import { commandDeps } from '../../../src/cli/installation.js'
+import { signIns } from '../../../src/service/passwords-signin.js'
 import type { TestServer } from '../../support/server.js'
 
 interface Account {
@@ -18,10 +17,15 @@ async function accountOf(server: TestServer, email: string): Promise<Account> {
   return account
 }
 
-/** Whether this password is the one of a local account. */
+/** Whether the password lets the person in, as the page that signs people in asks it. */
 export async function passwordFits(server: TestServer, email: string, password: string): Promise<boolean> {
-  const { password_hash: hash } = await accountOf(server, email)
-  return hash !== null && (await verify(hash, password))
+  const deps = commandDeps(server.installation, () => undefined)
+  const user = await signIns(deps, server.installation.db).verifyPassword({
+    email,
+    password,
+    origin: '127.0.0.1',
+  })
+  return user?.email === email
 }
 
 /** Whether no password at all signs the person in. */
@@ -50,25 +54,4 @@ export async function secondFactorOf(server: TestServer, email: string): Promise
     tx.all('SELECT hash FROM recovery_codes WHERE user_id = $1', id),
   )
   return { isOn: secret !== null, recoveryCodes: codes.length }
-}
-
-/** A web session as signing in leaves it; the function that comes back tells whether it is still there. */
-export async function openSession(server: TestServer, email: string): Promise<() => Promise<boolean>> {
-  const { id } = await accountOf(server, email)
-  const hash = randomBytes(32).toString('hex')
-  const { db } = server.installation
-  const later = Date.now() + 3_600_000
-  const made = await db.write((tx) =>
-    tx.run(
-      `INSERT INTO sessions (hash, user_id, stage, created_ms, used_ms, expires_ms, origin, agent)
-       VALUES ($1, $2, 'full', $3, $3, $4, '127.0.0.1', 'a browser')`,
-      hash,
-      id,
-      Date.now(),
-      later,
-    ),
-  )
-  expect(made).toBe(1)
-  return async () =>
-    (await db.read((tx) => tx.get('SELECT hash FROM sessions WHERE hash = $1', hash))) !== undefined
 }
