@@ -41,7 +41,8 @@ export function space(deps: ServiceDeps): Space {
       const quota = quotaOf(deps, grant.caller)
       if (quota === null || !grant.viewpoint.isMember) return Number.MAX_SAFE_INTEGER
       const used = await sumUseOfPerson(tx, grant.caller)
-      return Math.max(0, quota - used + (grant.object.size ?? 0))
+      // Who is over the quota may still make a file smaller.
+      return Math.max(0, quota - used) + (grant.object.size ?? 0)
     },
   }
 }
