@@ -1,5 +1,6 @@
 /** Groups of the organization. */
-import type { GroupEntry, GroupNeed } from '../gate/group-needs.js'
+import type { GroupEntry } from '../gate/grants.js'
+import type { GroupNeed } from '../gate/group-needs.js'
 import { V1_3 } from '../model/version.js'
 import { listGroupPage, listGroupsOf, showGroup } from '../service/groups.js'
 import { listSharesOfGroup } from '../service/shares.js'

@@ -1,4 +1,4 @@
-import type { MemberRow, ShareGroupRow } from '../gate/share-needs.js'
+import type { MemberRow, ShareGroupRow } from '../gate/grants.js'
 import { V1_1 } from '../model/version.js'
 import { route, type Route } from './route.js'
 import { locationOf, readAnswer, readDoc, toManage, toRead, writeAnswer, writeDoc } from './share-answers.js'

@@ -1,6 +1,5 @@
 /** The resources of shared folders and groups as the documentation shows them, made from the tables of their views. */
-import type { GroupMemberRow } from '../gate/group-needs.js'
-import type { InvitationRow, MemberRow, PendingRow, ShareGroupRow } from '../gate/share-needs.js'
+import type { GroupMemberRow, InvitationRow, MemberRow, PendingRow, ShareGroupRow } from '../gate/grants.js'
 import { OWNER, WRITE } from '../model/permissions.js'
 import { V1_1, V1_3, within, type Version } from '../model/version.js'
 import type { Group } from '../service/groups.js'

@@ -1,7 +1,7 @@
 /** What the routes below a shared folder have in common: one entity tag, conditions, addresses of what was made. */
 import { isUnmodified } from '../gate/preconditions.js'
-import type { Tx } from '../gate/grants.js'
-import type { ShareEntry, ShareGrant, ShareNeed } from '../gate/share-needs.js'
+import type { ShareEntry, ShareGrant, Tx } from '../gate/grants.js'
+import type { ShareNeed } from '../gate/share-needs.js'
 import { newShareTag, shareTagOf } from '../gate/share-tags.js'
 import { weakTag } from '../model/tags.js'
 import { versionText } from '../model/version.js'

@@ -1,8 +1,13 @@
 /** How shared folders, their people and groups are written; the documentation is made from the same tables. */
 import type { Caller } from '../gate/caller.js'
-import type { Tx } from '../gate/grants.js'
-import type { GroupMemberRow } from '../gate/group-needs.js'
-import type { InvitationRow, MemberRow, PendingRow, ShareGroupRow } from '../gate/share-needs.js'
+import type {
+  GroupMemberRow,
+  InvitationRow,
+  MemberRow,
+  PendingRow,
+  ShareGroupRow,
+  Tx,
+} from '../gate/grants.js'
 import { permissionNames } from '../model/permissions.js'
 import { V1_1, V1_3, V1_4, type Version } from '../model/version.js'
 import type { Group } from '../service/groups.js'

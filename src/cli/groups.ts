@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Tx } from '../db/db.js'
 import { operatorGroup } from '../gate/group-grants.js'
-import type { GroupEntry, GroupGrant } from '../gate/group-needs.js'
+import type { GroupEntry, GroupGrant } from '../gate/grants.js'
 import { normalAddress } from '../model/addresses.js'
 import { checkGroupId, checkGroupName } from '../model/groups.js'
 import { groups, listAllGroups, showGroup, type Group } from '../service/groups.js'

@@ -5,7 +5,8 @@ import { findUserByEmail } from '../db/users.js'
 import type { PersonId } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
 import type { Caller } from './caller.js'
-import type { GroupEntry, GroupGrant, GroupNeed } from './group-needs.js'
+import type { GroupEntry, GroupGrant } from './grants.js'
+import type { GroupNeed } from './group-needs.js'
 
 /** Scopes were checked before, and with them who may change groups. */
 export async function grantGroup(

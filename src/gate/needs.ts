@@ -1,23 +1,21 @@
 import type { ScopeName } from '../model/scopes.js'
-import type { GroupEntry, GroupGrant, GroupNeed } from './group-needs.js'
 import type {
   CallerGrant,
   DeviceGrant,
+  GroupEntry,
+  GroupGrant,
   InsertGrant,
+  InvitationGrant,
   Kind,
+  NewShareGrant,
   PersonGrant,
   ReadGrant,
-  WriteGrant,
-} from './grants.js'
-import type {
-  InvitationGrant,
-  InvitationNeed,
-  NewShareGrant,
-  NewShareNeed,
   ShareEntry,
   ShareGrant,
-  ShareNeed,
-} from './share-needs.js'
+  WriteGrant,
+} from './grants.js'
+import type { GroupNeed } from './group-needs.js'
+import type { InvitationNeed, NewShareNeed, ShareNeed } from './share-needs.js'
 import type { CallerNeed, DeviceNeed, PersonNeed, UserNeed } from './user-needs.js'
 
 /** A folder or file. An optional need whose key is absent gives no grant. */

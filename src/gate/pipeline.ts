@@ -9,10 +9,10 @@ import { checkConsistency } from './affinity.js'
 import type { Authenticator } from './authenticate.js'
 import { authorize } from './authorize.js'
 import type { Caller } from './caller.js'
+import type { ShareGrant } from './grants.js'
 import type { GrantsOf, Needs } from './needs.js'
 import { ifMatchHolds, metadataTag, preconditionFailed } from './preconditions.js'
 import { MustWrite } from './sandbox.js'
-import type { ShareGrant } from './share-needs.js'
 import { checkShareCondition } from './share-tags.js'
 
 /** What a route asks of a request before its handler runs. */

@@ -8,10 +8,10 @@ import { findUser, findUserByEmail } from '../db/users.js'
 import type { PersonId } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
 import { mayManage } from '../model/permissions.js'
+import { reaches, reachOf } from '../model/shares.js'
 import type { Caller } from './caller.js'
-import type { PersonGrant } from './grants.js'
-import type { InvitationNeed, ShareEntry, ShareNeed } from './share-needs.js'
-import { reaches, reachOf } from './share-reach.js'
+import type { PersonGrant, ShareEntry } from './grants.js'
+import type { InvitationNeed, ShareNeed } from './share-needs.js'
 import { grantUser } from './user-grants.js'
 
 type Input = Readonly<Record<string, unknown>>

@@ -1,17 +1,10 @@
 import type { Tx } from '../db/db.js'
 import { findShareRevisions } from '../db/shares.js'
 import type { Exchange } from '../http/exchange.js'
+import { shareTag } from '../model/shares.js'
 import { weakTag } from '../model/tags.js'
+import type { ShareGrant } from './grants.js'
 import { checkIfMatch } from './preconditions.js'
-import type { ShareGrant } from './share-needs.js'
-
-/**
- * The one opaque tag of a share and of everything below it for one reader: what all readers see has the share's
- * revision, what this one alone sees (the personal name) that of the membership.
- */
-export function shareTag(share: { sid: string; rev: number }, ownRev: number | undefined): string {
-  return `${share.sid.slice(0, 16)}-${share.rev}-${ownRev ?? 0}`
-}
 
 export function shareTagOf(grant: ShareGrant): string {
   return shareTag(grant.share, grant.membership?.rev)

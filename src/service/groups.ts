@@ -17,8 +17,7 @@ import {
   type GroupRow,
 } from '../db/groups.js'
 import { listOutsideShares } from '../db/memberships.js'
-import type { CallerGrant, PersonGrant } from '../gate/grants.js'
-import type { GroupGrant } from '../gate/group-needs.js'
+import type { CallerGrant, GroupGrant, PersonGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { GROUP_ID_MAX } from '../model/groups.js'
 import { compareNames } from '../model/names.js'

@@ -6,7 +6,7 @@ import {
 } from '../db/invitations.js'
 import { touchShares } from '../db/shares.js'
 import type { Caller } from '../gate/caller.js'
-import type { InvitationGrant } from '../gate/share-needs.js'
+import type { InvitationGrant } from '../gate/grants.js'
 import { compareNames } from '../model/names.js'
 import { permissionNames } from '../model/permissions.js'
 import type { ServiceDeps } from './deps.js'

@@ -1,6 +1,6 @@
 import type { Tx } from '../db/db.js'
 import { findMember, findMembership, listMembers, setDirect, type MemberRow } from '../db/memberships.js'
-import type { ShareGrant } from '../gate/share-needs.js'
+import type { ShareGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { compareNames } from '../model/names.js'
 import { permissionNames } from '../model/permissions.js'

@@ -8,7 +8,7 @@ import {
 } from '../db/invitations.js'
 import { findMembership } from '../db/memberships.js'
 import { touchShares } from '../db/shares.js'
-import type { ShareGrant } from '../gate/share-needs.js'
+import type { ShareGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { compareNames } from '../model/names.js'
 import { permissionNames } from '../model/permissions.js'

@@ -9,7 +9,7 @@ import {
   type ShareGroupRow,
 } from '../db/groups.js'
 import { listOutsidersOfShare } from '../db/memberships.js'
-import type { ShareGrant } from '../gate/share-needs.js'
+import type { ShareGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { compareNames } from '../model/names.js'
 import { permissionNames } from '../model/permissions.js'
