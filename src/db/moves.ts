@@ -1,98 +1,67 @@
 /** Moves of whole subtrees from one store into another, where every object gets another id. */
 import { pieces, rowMarks } from './batches.js'
 import type { Tx } from './db.js'
-import { touchListing, type ObjectKind, type ObjectRow } from './objects.js'
+import { touchListing, type ObjectKind } from './objects.js'
 
-export interface SubtreeRow {
-  readonly oid: string
-  readonly parent: string
-  readonly kind: ObjectKind
-  readonly size: number | null
+/** An object with everything that a copy of it has. */
+export interface CopiedRow {
+  oid: string
+  parent: string
+  name: string
+  name_key: string
+  kind: ObjectKind
+  rev: number
+  listing: number
+  content: string | null
+  size: number | null
+  modified_ms: number | null
+  created_ms: number
 }
 
 /** The object and everything below it, parents before their children. */
-export async function listSubtree(tx: Tx, sid: string, oid: string): Promise<SubtreeRow[]> {
-  const rows = await tx.lists<[oid: string, parent: string, kind: ObjectKind, size: number | null]>(
-    `WITH RECURSIVE subtree (sid, oid, parent, kind, size, depth) AS (
-       SELECT sid, oid, parent, kind, size, 0 FROM objects WHERE sid = $1 AND oid = $2
+export function listSubtree(tx: Tx, sid: string, oid: string): Promise<CopiedRow[]> {
+  return tx.all<CopiedRow>(
+    `WITH RECURSIVE subtree (sid, oid, depth) AS (
+       SELECT sid, oid, 0 FROM objects WHERE sid = $1 AND oid = $2
        UNION ALL
-       SELECT o.sid, o.oid, o.parent, o.kind, o.size, s.depth + 1
-       FROM objects o JOIN subtree s ON o.sid = s.sid AND o.parent = s.oid
+       SELECT o.sid, o.oid, s.depth + 1 FROM objects o JOIN subtree s ON o.sid = s.sid AND o.parent = s.oid
      )
-     SELECT oid, parent, kind, size FROM subtree ORDER BY depth`,
+     SELECT o.oid, o.parent, o.name, o.name_key, o.kind, o.rev, o.listing, o.content, o.size, o.modified_ms, o.created_ms
+     FROM subtree s JOIN objects o ON o.sid = s.sid AND o.oid = s.oid ORDER BY s.depth`,
     sid,
     oid,
   )
-  return rows.map(([child, parent, kind, size]) => ({ oid: child, parent, kind, size }))
 }
 
-/** What an object of the source is to be in the destination. */
-export interface Renewed {
-  readonly oid: string
-  readonly newOid: string
-  readonly newParent: string
-}
-
-const COPIED = 'kind, listing, content, size, modified_ms, created_ms'
-
-/** Puts a copy of the topmost object of a move into its new folder. */
-export async function copyTop(
-  tx: Tx,
-  object: ObjectRow,
-  to: { sid: string; oid: string; parent: string; name: string; nameKey: string },
-): Promise<ObjectRow> {
-  await tx.run(
-    `INSERT INTO objects (sid, oid, parent, name, name_key, rev, ${COPIED})
-     SELECT $3, $4, $5, $6, $7, rev + 1, ${COPIED} FROM objects WHERE sid = $1 AND oid = $2`,
-    object.sid,
-    object.oid,
-    to.sid,
-    to.oid,
-    to.parent,
-    to.name,
-    to.nameKey,
-  )
-  await touchListing(tx, to.sid, to.parent)
-  return { ...object, sid: to.sid, oid: to.oid, parent: to.parent, name: to.name, rev: object.rev + 1 }
-}
-
-/** Copies what is below it; a parent must come before its children. */
-export async function copyBelow(
-  tx: Tx,
-  fromSid: string,
-  toSid: string,
-  objects: readonly Renewed[],
-): Promise<void> {
-  for (const some of pieces(objects)) {
+/**
+ * Puts rows into a store, parents before their children; the first one is the topmost. They come as values and not by a
+ * join with the old ones, which would go through the whole of the old store for each piece.
+ */
+export async function insertSubtree(tx: Tx, sid: string, rows: readonly CopiedRow[]): Promise<void> {
+  for (const some of pieces(rows)) {
     await tx.run(
-      `INSERT INTO objects (sid, oid, parent, name, name_key, rev, ${COPIED})
-       SELECT $2, renewed.column2, renewed.column3, name, name_key, rev, ${COPIED}
-       FROM (VALUES ${rowMarks(some.length, 3, 3)}) AS renewed
-       JOIN objects o ON o.sid = $1 AND o.oid = renewed.column1`,
-      fromSid,
-      toSid,
-      ...some.flatMap(({ oid, newOid, newParent }) => [oid, newOid, newParent]),
+      `INSERT INTO objects (sid, oid, parent, name, name_key, kind, rev, listing, content, size, modified_ms, created_ms)
+       VALUES ${rowMarks(some.length, 12)}`,
+      ...some.flatMap((row) => [
+        sid,
+        row.oid,
+        row.parent,
+        row.name,
+        row.name_key,
+        row.kind,
+        row.rev,
+        row.listing,
+        row.content,
+        row.size,
+        row.modified_ms,
+        row.created_ms,
+      ]),
     )
   }
+  await touchListing(tx, sid, rows[0]?.parent ?? null)
 }
 
-/** What nodes are set not to hold, they go on not holding under the new ids. */
-export async function copyDeselections(
-  tx: Tx,
-  fromSid: string,
-  toSid: string,
-  objects: readonly Pick<Renewed, 'oid' | 'newOid'>[],
-): Promise<void> {
-  if ((await tx.get('SELECT 1 AS one FROM deselections WHERE sid = $1 LIMIT 1', fromSid)) === undefined)
-    return
-  for (const some of pieces(objects)) {
-    await tx.run(
-      `INSERT INTO deselections (node_id, sid, oid)
-       SELECT d.node_id, $2, renewed.column2 FROM (VALUES ${rowMarks(some.length, 2, 3)}) AS renewed
-       JOIN deselections d ON d.sid = $1 AND d.oid = renewed.column1`,
-      fromSid,
-      toSid,
-      ...some.flatMap(({ oid, newOid }) => [oid, newOid]),
-    )
-  }
+/** What nodes are set not to hold in a store; there are never many. */
+export function listDeselectionsIn(tx: Tx, sid: string): Promise<{ node_id: string; oid: string }[]> {
+  return tx.all('SELECT node_id, oid FROM deselections WHERE sid = $1 ORDER BY node_id, oid', sid)
 }

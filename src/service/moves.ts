@@ -1,6 +1,7 @@
 /** Moves across the boundary of a store: into a share, out of it, from one to another. */
 import type { Tx } from '../db/db.js'
-import { copyBelow, copyDeselections, copyTop, listSubtree, type Renewed } from '../db/moves.js'
+import { insertSubtree, listDeselectionsIn, listSubtree } from '../db/moves.js'
+import { deselect } from '../db/nodes.js'
 import { deleteSubtree, listStagedInSubtree, type ObjectRow } from '../db/objects.js'
 import { addStoreUse } from '../db/stores.js'
 import { Failure } from '../model/failures.js'
@@ -28,36 +29,33 @@ export async function moveAcross(
   object: ObjectRow,
   to: { sid: string; parent: string; name: string },
 ): Promise<Crossed> {
-  const subtree = await listSubtree(tx, object.sid, object.oid)
+  const [top, ...below] = await listSubtree(tx, object.sid, object.oid)
+  if (top === undefined) throw new Error(`the object ${object.oid} is not where it was`)
+  const all = [top, ...below]
   // Nested shares do not exist, and taking people out of a share without a word would lose their data.
-  if (subtree.some(({ kind }) => kind === 'mount')) {
+  if (all.some(({ kind }) => kind === 'mount')) {
     throw new Failure('badArgs', 'a folder that holds shared folders cannot be moved into a shared folder')
   }
   const staged = await listStagedInSubtree(tx, object.sid, object.oid)
-  const newOids = new Map(subtree.map(({ oid }) => [oid, randomHex(OID_BYTES)]))
-  const moved = await copyTop(tx, object, {
-    ...to,
-    oid: renewed(newOids, object.oid),
-    nameKey: nameKey(to.name),
-  })
-  const below: Renewed[] = subtree.slice(1).map(({ oid, parent }) => {
-    return { oid, newOid: renewed(newOids, oid), newParent: renewed(newOids, parent) }
-  })
-  await copyBelow(tx, object.sid, to.sid, below)
-  await copyDeselections(tx, object.sid, to.sid, [{ oid: object.oid, newOid: moved.oid }, ...below])
+  const newOids = new Map(all.map(({ oid }) => [oid, randomHex(OID_BYTES)]))
+  const renewed = (oid: string): string => newOids.get(oid) ?? to.parent
+  const { parent, name } = to
+  await insertSubtree(tx, to.sid, [
+    { ...top, oid: renewed(top.oid), parent, name, name_key: nameKey(name), rev: top.rev + 1 },
+    ...below.map((row) => ({ ...row, oid: renewed(row.oid), parent: renewed(row.parent) })),
+  ])
+  for (const { node_id: nodeId, oid } of await listDeselectionsIn(tx, object.sid)) {
+    const newOid = newOids.get(oid)
+    if (newOid !== undefined) await deselect(tx, nodeId, to.sid, newOid)
+  }
   await deleteSubtree(tx, object)
-  const bytes = subtree.reduce((sum, { size }) => sum + (size ?? 0), 0)
+  const bytes = all.reduce((sum, { size }) => sum + (size ?? 0), 0)
   await addStoreUse(tx, object.sid, -bytes)
   await addStoreUse(tx, to.sid, bytes)
   tx.afterCommit(() => {
-    for (const name of staged) removeStaged(deps, name)
+    for (const stagedName of staged) removeStaged(deps, stagedName)
     deps.signal({ sid: object.sid })
   })
-  return { object: moved, objects: subtree.length, bytes }
-}
-
-function renewed(newOids: ReadonlyMap<string, string>, oid: string): string {
-  const newOid = newOids.get(oid)
-  if (newOid === undefined) throw new Error(`the object ${oid} is not in the subtree that moves`)
-  return newOid
+  const moved = { ...object, sid: to.sid, oid: renewed(top.oid), parent, name, rev: top.rev + 1 }
+  return { object: moved, objects: all.length, bytes }
 }
