@@ -124,26 +124,21 @@ async function startDuties(
   return {
     shared,
     async stop() {
+      mails.stop()
       for (const stop of stops) await stop()
-      mails.close()
       await checkpointer?.stop()
     },
   }
 }
 
-async function openMails(
-  settings: ServeSettings,
-  installation: Installation,
-  log: Logger,
-): Promise<Postman & { close(): void }> {
+async function openMails(settings: ServeSettings, installation: Installation, log: Logger): Promise<Postman> {
   const { smtp, from, retryMs } = settings.mail
   const transport =
     smtp === undefined
       ? outboxTransport(join(installation.dataDir, 'outbox'), from)
       : await smtpTransport(smtp, from)
   const complain = (message: string, error: unknown): void => log.error({ err: error }, message)
-  const { db } = installation
-  return { ...postman({ db, now: Date.now, transport, retryMs, complain }), close: () => transport.close() }
+  return postman({ db: installation.db, now: Date.now, transport, retryMs, complain })
 }
 
 /** Runs a task at once and then again and again, never twice at a time. */

@@ -5,6 +5,7 @@ import { randomHex } from '../model/secrets.js'
 const MAIL_ID_BYTES = 16
 const MAILS_AT_ONCE = 20
 const TRIES_MAX = 12
+const STOP_MAX_MS = 2_000
 const WAIT_MAX_MS = 4 * 60 * 60 * 1000
 /** Longer than a delivery may take: a mail whose sender died is tried by the next one after that. */
 const TRY_MAX_MS = 5 * 60 * 1000
@@ -42,9 +43,13 @@ export interface MailDeps {
 export interface Postman {
   /** Tries every mail that is due, once; gives the number that went out. */
   deliver(): Promise<number>
+  /** No further mail is begun, and the one under way is waited for no longer than a moment. */
+  stop(): void
 }
 
 export function postman({ db, now, transport, retryMs, complain }: MailDeps): Postman {
+  const stopped = new AbortController()
+
   /** A process that dies in between leaves the mail to the next one: it is never lost and hardly ever sent twice. */
   async function attempt(mail: MailRow): Promise<boolean> {
     const waitMs = Math.min(retryMs * 2 ** mail.tries, WAIT_MAX_MS)
@@ -67,8 +72,25 @@ export function postman({ db, now, transport, retryMs, complain }: MailDeps): Po
     async deliver() {
       const due = await db.read((tx) => listDueMails(tx, now(), MAILS_AT_ONCE))
       let sent = 0
-      for (const mail of due) if (await attempt(mail)) sent += 1
+      for (const mail of due) {
+        if (stopped.signal.aborted) break
+        if (await unlessStopped(attempt(mail), stopped.signal)) sent += 1
+      }
       return sent
     },
+
+    stop() {
+      stopped.abort()
+      transport.close()
+    },
   }
+}
+
+/** What comes of the work, or false when it takes too long after the stop. A mail left that way is tried again later. */
+function unlessStopped(work: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => void setTimeout(() => resolve(false), STOP_MAX_MS)
+    signal.addEventListener('abort', giveUp, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', giveUp))
+  })
 }
