@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../support/client.js'
 import { ENGINES } from '../../support/engines.js'
+import { fillFolders } from '../../support/fill.js'
 import { startServer, type TestServer } from '../../support/server.js'
 import { expectError, unchanged } from '../support.js'
 import { listing, namesIn, rootOf, tagOf, wholeTree, ZEROS, type Branch, type Item } from '../tree/support.js'
@@ -21,26 +22,6 @@ const shapeOf = (branch: Branch): unknown => ({
   files: branch.files.map((file) => ({ ...file, id: '', parent: '' })),
   below: branch.below.map(shapeOf),
 })
-
-/** Puts many empty folders into each of these, faster than requests could. */
-async function fill(server: TestServer, parents: readonly string[], each: number): Promise<void> {
-  const rows = Array.from(
-    { length: each },
-    (_, row) => `($1, $${row * 2 + 4}, $2, 'folder', $${row * 2 + 5}, $${row * 2 + 5}, $3)`,
-  )
-  const sql = `INSERT INTO objects (sid, oid, parent, kind, name, name_key, created_ms) VALUES ${rows.join(', ')}`
-  await server.installation.db.write(async (tx) => {
-    for (const parent of parents) {
-      const values = rows.flatMap((_, row) => [
-        parent.slice(32, 56) + row.toString(16).padStart(8, '0'),
-        `folder ${row}`,
-      ])
-      await tx.run(sql, parent.slice(0, 32), parent.slice(32), 0, ...values)
-    }
-    // As the database does by itself a minute later: plans made for a nearly empty table would read all of it each time.
-    if (server.engine === 'postgres') await tx.run('ANALYZE objects')
-  })
-}
 
 describe.each(ENGINES)('moves across shared folders on %s', (engine) => {
   let server: TestServer
@@ -248,7 +229,7 @@ describe.each(ENGINES)('moves across shared folders on %s', (engine) => {
     const width = 20
     const middles: string[] = []
     for (let index = 0; index < width; index += 1) middles.push(await O.api.folder(`m${index}`, top))
-    await fill(server, middles, 500)
+    await fillFolders(server.installation.db, middles, 500)
     const moved = ok(await O.api.put(`/folders/${top}`, { parent: first }), 200).json.id
     const { folders } = await listing(E.api, moved)
     expect(folders).toHaveLength(width)
@@ -258,5 +239,5 @@ describe.each(ENGINES)('moves across shared folders on %s', (engine) => {
     expectError(await O.api.get(`/folders/${top}`), 404)
     expectError(await O.api.get(`/folders/${middles[7]}`), 404)
     ok(await O.api.delete(`/folders/${moved}`), 204)
-  })
+  }, 180_000)
 })
