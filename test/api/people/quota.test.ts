@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { commandDeps } from '../../../src/cli/installation.js'
+import { accounts } from '../../../src/service/accounts.js'
+import { COMMAND_LINE } from '../../../src/service/journal.js'
 import type { Client } from '../../support/client.js'
 import { ENGINES } from '../../support/engines.js'
 import { begin, contentOf, part, putRaw, total, useServer } from '../content/support.js'
@@ -25,7 +28,11 @@ describe.each(ENGINES)('quota on %s', (engine) => {
     ok(await api.get(`/users/${name}/quota`), 200).json['bytes_used']
 
   async function limit(person: Someone, bytes: number | 'none'): Promise<void> {
-    expect(await server().command('user', 'quota', person.email, String(bytes))).toMatchObject({ status: 0 })
+    const deps = commandDeps(server().installation, () => undefined)
+    const quota = bytes === 'none' ? null : bytes
+    await server().installation.db.write((tx) =>
+      accounts(deps).setQuota(tx, COMMAND_LINE, person.email, quota),
+    )
   }
 
   test('shows what is used, and what is allowed when there is a limit [QUOTA-01] [QUOTA-02] [QUOTA-06]', async () => {

@@ -1,5 +1,9 @@
 /** Signing in without a page: the service's own answer, asked beside the running server. */
 import { commandDeps } from '../../../src/cli/installation.js'
+import { Failure } from '../../../src/model/failures.js'
+import type { ServiceDeps } from '../../../src/service/deps.js'
+import type { LdapSettings } from '../../../src/service/directory.js'
+import { signUps } from '../../../src/service/invitees-signup.js'
 import { signIns } from '../../../src/service/passwords-signin.js'
 import type { TestServer } from '../../support/server.js'
 
@@ -17,15 +21,55 @@ async function accountOf(server: TestServer, email: string): Promise<Account> {
   return account
 }
 
-/** Whether the password lets the person in, as the page that signs people in asks it. */
+export interface Rules {
+  readonly signUpPolicy?: ServiceDeps['signUpPolicy']
+  readonly ldap?: LdapSettings
+}
+
+function depsOf(server: TestServer, { signUpPolicy = 'invited', ldap }: Rules): ServiceDeps {
+  const deps = commandDeps(server.installation, () => undefined, { passwordLengthMin: 8, ldap })
+  return { ...deps, signUpPolicy }
+}
+
+/** The address of the person whom the password lets in, as the page that signs people in asks it. */
+export async function signIn(
+  server: TestServer,
+  email: string,
+  password: string,
+  rules: Rules = {},
+): Promise<string | undefined> {
+  const service = signIns(depsOf(server, rules), server.installation.db)
+  return (await service.verifyPassword({ email, password, origin: '127.0.0.1' }))?.email
+}
+
 export async function passwordFits(server: TestServer, email: string, password: string): Promise<boolean> {
-  const deps = commandDeps(server.installation, () => undefined)
-  const user = await signIns(deps, server.installation.db).verifyPassword({
-    email,
-    password,
-    origin: '127.0.0.1',
-  })
-  return user?.email === email
+  return (await signIn(server, email, password)) === email
+}
+
+export interface Wish {
+  readonly code?: string
+  readonly email?: string
+  readonly firstName?: string
+  readonly lastName?: string
+  readonly password?: string
+}
+
+/** The address of the new account, or the kind of refusal, as the page that signs people up asks it. */
+export async function signUp(server: TestServer, wish: Wish, rules: Rules = {}): Promise<string> {
+  const service = signUps(depsOf(server, rules), server.installation.db)
+  try {
+    const user = await service.signUp({
+      firstName: 'Nina',
+      lastName: 'New',
+      password: 'long enough',
+      ...wish,
+      origin: '127.0.0.1',
+    })
+    return user.email
+  } catch (error) {
+    if (error instanceof Failure) return error.kind
+    throw error
+  }
 }
 
 /** Whether no password at all signs the person in. */
