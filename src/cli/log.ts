@@ -22,7 +22,7 @@ interface LogOptions {
 
 export function addLogCommand(program: Command): void {
   leaf(program, 'log', 'who did what, when and from where: the change log')
-    .option('--user <email>', 'what this person did, and what was done to their account')
+    .option('--user <email>', 'what this person did, and what names them')
     .option('--object <id>', 'changes that name this folder, file, share, group, device or address')
     .option('--action <text>', 'changes of this kind, or of kinds that begin so: share.')
     .option('--since <time>', 'changes since a time (2024-05-17T09:30Z) or for a while (90s, 15m, 2h, 7d)')

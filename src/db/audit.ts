@@ -15,10 +15,9 @@ export interface AuditRow {
 }
 
 export interface AuditFilter {
-  /** Ids that a person has or had. */
-  readonly actors: readonly string[]
-  /** What a change may be about: the text itself, or its beginning. */
-  readonly subjects: readonly string[]
+  /** What a person did, and what names them. */
+  readonly person: { readonly ids: readonly string[]; readonly email: string } | undefined
+  /** Any text that the subject or the details hold. */
   readonly object: string | undefined
   readonly action: string | undefined
   readonly sinceMs: number
@@ -34,16 +33,21 @@ export function listChanges(
   const values: (string | number)[] = [afterSeq, filter.sinceMs, rowsMax]
   const parameter = (value: string): string => `$${values.push(value)}`
   const conditions = ['c.seq > $1', 'c.at_ms >= $2']
-  const people = [
-    ...filter.actors.map((id) => `c.actor = ${parameter(id)}`),
-    ...filter.subjects.map((subject) => `c.subject = ${parameter(subject)}`),
-  ]
-  if (people.length > 0) conditions.push(`(${people.join(' OR ')})`)
+  const holds = (columns: readonly string[], text: string): string => {
+    const pattern = parameter(`%${likeText(text)}%`)
+    return columns.map((column) => `c.${column} LIKE ${pattern} ESCAPE '!'`).join(' OR ')
+  }
+  if (filter.person !== undefined) {
+    const { ids, email } = filter.person
+    const ways = [
+      ...ids.map((id) => `c.actor = ${parameter(id)}`),
+      `c.subject = ${parameter(email)}`,
+      holds(['before', 'after'], JSON.stringify(email)),
+    ]
+    conditions.push(`(${ways.join(' OR ')})`)
+  }
   if (filter.object !== undefined) {
-    const pattern = parameter(`%${likeText(filter.object)}%`)
-    conditions.push(
-      `(c.subject LIKE ${pattern} ESCAPE '!' OR c.before LIKE ${pattern} ESCAPE '!' OR c.after LIKE ${pattern} ESCAPE '!')`,
-    )
+    conditions.push(`(${holds(['subject', 'before', 'after'], filter.object)})`)
   }
   if (filter.action !== undefined) {
     conditions.push(`c.action LIKE ${parameter(`${likeText(filter.action)}%`)} ESCAPE '!'`)

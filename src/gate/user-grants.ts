@@ -36,14 +36,22 @@ async function grantPerson(
     if (need.others === 'hidden') throw noSuchUser()
   }
   let person = isSelf ? await findUser(tx, caller.userId) : await findUserByEmail(tx, email)
-  if (person !== undefined && canWrite) person = await heldUser(tx, person)
+  if (person !== undefined && canWrite) person = await heldUser(tx, caller, person)
   if (person === undefined) throw noSuchUser()
   return { caller, person, isSelf }
 }
 
-/** Two who change one person take turns; the second sees what the first did. */
-async function heldUser(tx: Tx, { id }: UserRow): Promise<UserRow | undefined> {
-  await tx.lock('users', id)
+/**
+ * Two who change one person take turns, and the second sees what the first did. The acting person is held too, in one
+ * order for everybody: two admins may act on each other, and one who is gone by then acts no more.
+ */
+async function heldUser(tx: Tx, caller: Caller, { id }: UserRow): Promise<UserRow | undefined> {
+  await tx.lock('users', ...new Set([caller.userId, id].sort()))
+  if (id !== caller.userId) {
+    const acting = await findUser(tx, caller.userId)
+    if (acting === undefined) throw new Failure('unauthorized', 'the access token is not valid')
+    if (acting.is_admin !== 1) throw new Failure('forbidden', 'you are no admin of the organization')
+  }
   return findUser(tx, id)
 }
 

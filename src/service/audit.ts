@@ -5,7 +5,7 @@ import { findUserByEmail } from '../db/users.js'
 import { normalAddress } from '../model/addresses.js'
 
 export interface AuditWish {
-  /** An address: what the person did, and what was done to their account. */
+  /** An address: what the person did, and every change that names the person. */
   readonly user?: string | undefined
   /** Anything that a change names: the id of a folder, file, share, group or device, an address. */
   readonly object?: string | undefined
@@ -42,8 +42,7 @@ export async function readLog(
 async function filterOf(tx: Tx, wish: AuditWish): Promise<AuditFilter> {
   const email = wish.user === undefined ? undefined : normalAddress(wish.user)
   return {
-    actors: email === undefined ? [] : await idsOf(tx, email),
-    subjects: email === undefined ? [] : [email],
+    person: email === undefined ? undefined : { ids: await idsOf(tx, email), email },
     object: wish.object,
     action: wish.action,
     sinceMs: wish.sinceMs ?? 0,
