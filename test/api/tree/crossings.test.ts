@@ -148,31 +148,6 @@ for (const engine of ENGINES) {
       expect(await namesIn(olga.api, from)).toEqual([])
     })
 
-    it('brings ten thousand objects over in one go [MOVE-21]', { timeout: 120_000 }, async () => {
-      const olga = await sharer(server)
-      const sid = await makeShare(server, 'Plans', [olga, OWNER])
-      const top = await olga.api.folder('many')
-      const inner = await olga.api.folder('inner', top)
-      await server.installation.db.write(async (tx) => {
-        for (let number = 0; number < 10_000; number += 1) {
-          await tx.run(
-            `INSERT INTO objects (sid, oid, parent, name, name_key, kind, created_ms) VALUES ($1, $2, $3, $4, $4, 'file', 0)`,
-            olga.rootSid,
-            randomBytes(16).toString('hex'),
-            inner.slice(32),
-            `file ${number}`,
-          )
-        }
-      })
-      const moved = await olga.api.put(`/folders/${top}`, { parent: sid })
-      expect(moved.status).toBe(200)
-      const newInner = (await listing(olga.api, moved.json.id)).folders[0]?.id ?? ''
-      const { files } = await listing(olga.api, newInner)
-      expect(files.length).toBe(10_000)
-      expect(new Set(files.map(({ id }) => id)).size).toBe(10_000)
-      expect(files.every(({ id, parent }) => id.startsWith(sid) && parent === newInner)).toBe(true)
-    })
-
     it('keeps what this node does not hold from being held [STATE-10]', async () => {
       const olga = await sharer(server)
       const sid = await makeShare(server, 'Plans', [olga, OWNER])
