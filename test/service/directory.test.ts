@@ -8,9 +8,9 @@ import { gatherValues } from '../../src/cli/settings.js'
 import { ldapSettings } from '../../src/cli/settings-outside.js'
 import { ensureCertificate } from '../../src/http/tls.js'
 import { escapeFilter, ldapDirectory, type LdapSettings } from '../../src/service/directory.js'
-import { startDirectory, type TestDirectory } from '../support/slapd.js'
+import { hasDirectory, startDirectory, type TestDirectory } from '../support/slapd.js'
 
-describe('a directory with TLS', () => {
+describe.runIf(hasDirectory())('a directory with TLS', () => {
   let folder: string
   let directory: TestDirectory
   let ca: string
