@@ -412,6 +412,11 @@ describe.each(ENGINES)('rights in shared folders on %s', (engine) => {
         expectError(await alone.get(`/files/${file}/content`), 403)
         expectError(await A0.api.get(`/files/${file}/content`), 404)
         expectError(await A0.api.get(`/shares/${sh}`), 404)
+        // Neither a name of their own nor a way out belongs to somebody who is not in the share.
+        for (const id of [sh, ext]) {
+          expectError(await A.api.put(`/folders/${id}`, { name: 'new' }), 403)
+          expectError(await A.api.delete(`/folders/${id}`), 403)
+        }
         for (const id of [root, own]) {
           expectError(await A.api.post('/folders', { name: 'new', parent: id }), 404)
           expectError(await A.api.delete(`/folders/${own}`), 404)

@@ -58,7 +58,14 @@ describe.each(ENGINES)('the life of shared folders on %s', (engine) => {
       await unchanged(server, async () => {
         expectError(await person.api.put(`/folders/${mount}`, { name: 'taken' }), 409)
         expectError(await person.api.put(`/folders/${mount}`, { name: 'a/b' }), 400)
+        expectError(await person.api.put(`/folders/${mount}`, { name: '.appdata' }), 409)
       })
+      const full = await person.api.folder('full')
+      await person.api.file(name, full)
+      await unchanged(server, async () => {
+        expectError(await person.api.put(`/folders/${mount}`, { parent: full }), 409)
+      })
+      ok(await person.api.delete(`/folders/${full}`), 204)
     }
     expect(await namesIn(O.api)).toEqual(['Plans'])
     const folderOfO = ok(await O.api.get(`/folders/${sh}`), 200)

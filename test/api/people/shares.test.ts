@@ -184,6 +184,17 @@ describe.each(ENGINES)('shared folders on %s', (engine) => {
       ])
     })
 
+    it('leaves the reserved name of the root alone [SHARE-10]', async () => {
+      const { O, S } = await makePeople(server, 'O', 'S')
+      const share = await made(O, { name: '.appdata' })
+      expect(share.name).toBe('.appdata (2)')
+      ok(await O.api.post(`/shares/${share.id}/members`, { email: S.email, permissions: [] }), 201)
+      expect((await readShare(S, share.id)).name).toBe('.appdata (2)')
+      const app = ok(await S.api.get('/folders/appdata'), 200).json
+      expect(app['is_shared']).toBe(false)
+      expect(await namesIn(S.api)).toEqual(['.appdata', '.appdata (2)'])
+    })
+
     it('cuts a long name so that the number fits [SHARE-12]', async () => {
       const { O } = await makePeople(server, 'O')
       const long = 'x'.repeat(255)
