@@ -36,6 +36,7 @@ export type Invariant =
   | 'user-store'
   | 'sandbox-store'
   | 'token-scopes'
+  | 'invitee-user'
   | 'blob-missing'
   | 'blob-length'
   | 'blob-hash'

@@ -245,6 +245,16 @@ export const TABLES: readonly Case[] = [
       return [['token-scopes', token?.device_id ?? '']]
     },
   },
+  {
+    title: 'a user who is still invited',
+    async damage({ breakTables, db }) {
+      await breakTables(
+        `INSERT INTO invitees (email, email_from, code, created_ms) SELECT MIN(email), '', 'code', 0 FROM users`,
+      )
+      const user = await db.read((tx) => tx.get<{ email: string }>('SELECT MIN(email) AS email FROM users'))
+      return [['invitee-user', user?.email ?? '']]
+    },
+  },
 ]
 
 export const CONTENT: readonly Case[] = [
