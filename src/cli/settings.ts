@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parse as parseToml } from 'smol-toml'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
+import type { SignUpPolicy } from '../service/deps.js'
+import type { LdapSettings } from '../service/directory.js'
+import { ldapSettings, mailSettings, type MailSettings } from './settings-outside.js'
+import { UsageError } from './usage-error.js'
 
-/** Wrong usage: one clear line and exit status 2. */
-export class UsageError extends Error {}
+export { UsageError } from './usage-error.js'
 
 type Kind = 'text' | 'number' | 'switch'
 
@@ -34,6 +37,20 @@ const COMMON: readonly Setting[] = [
     help: 's3://bucket?endpoint=… for an S3 store',
   },
   { name: 'password-min', kind: 'number', fallback: '8', help: 'characters that a password must have' },
+  {
+    name: 'ldap',
+    kind: 'text',
+    fallback: 'off',
+    help: 'directory of people: ldaps://host?base=…&bind=…&filter=…',
+  },
+  {
+    name: 'ldap-password',
+    kind: 'text',
+    fallback: 'none',
+    help: 'password of the bind; not a flag',
+    secret: true,
+  },
+  { name: 'ldap-password-file', kind: 'text', fallback: 'none', help: 'file that holds it' },
 ]
 
 const SERVE: readonly Setting[] = [
@@ -92,7 +109,12 @@ const SERVE: readonly Setting[] = [
     help: 'smtp://user:password@host:port',
   },
   { name: 'mail-from', kind: 'text', fallback: 'none', help: 'sender of mails' },
-  { name: 'ldap', kind: 'text', fallback: 'off', help: 'ldaps://host?base=…&bind=…&filter=…' },
+  {
+    name: 'mail-retry',
+    kind: 'number',
+    fallback: '60',
+    help: 'seconds until a failed mail is tried again; doubles each time',
+  },
   {
     name: 'listing-cache-bytes',
     kind: 'number',
@@ -145,6 +167,7 @@ export interface CommonSettings {
   readonly dataDir: string
   readonly database: string | undefined
   readonly passwordLengthMin: number
+  readonly ldap: LdapSettings | undefined
 }
 
 export interface ServeSettings extends CommonSettings {
@@ -159,6 +182,8 @@ export interface ServeSettings extends CommonSettings {
   readonly uploadLifetimeMs: number
   readonly legacyVersions: boolean
   readonly quotaBytes: number | null
+  readonly signUpPolicy: SignUpPolicy
+  readonly mail: MailSettings
   readonly listingCacheBytes: number
   readonly logLevel: string
   readonly limits: HttpLimits
@@ -236,10 +261,11 @@ export function commonSettings(values: Values): CommonSettings {
     dataDir: values.text('data') ?? './data',
     database: values.text('database'),
     passwordLengthMin: values.number('password-min', { min: 1 }) ?? 8,
+    ldap: ldapSettings(values),
   }
 }
 
-const SIGNUP = ['open', 'invited', 'admin']
+const SIGNUP = ['open', 'invited', 'admin'] as const satisfies readonly SignUpPolicy[]
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const PORT_MAX = 65_535
 const WORKERS_MAX = 256
@@ -250,7 +276,6 @@ export function serveSettings(values: Values): ServeSettings {
   const host = values.text('host') ?? '127.0.0.1'
   if (behindProxy && !LOOPBACK.has(host))
     throw new UsageError('--behind-proxy listens on loopback only: --host must be a loopback address')
-  choice(values, 'signup', SIGNUP)
   return {
     ...commonSettings(values),
     host,
@@ -264,6 +289,8 @@ export function serveSettings(values: Values): ServeSettings {
     uploadLifetimeMs: (values.number('upload-lifetime', { min: 1 }) ?? 86_400) * 1000,
     legacyVersions: values.isOn('legacy-versions'),
     quotaBytes: values.number('quota') ?? null,
+    signUpPolicy: choice(values, 'signup', SIGNUP) ?? 'invited',
+    mail: mailSettings(values),
     listingCacheBytes: values.number('listing-cache-bytes') ?? 16 * 1024 * 1024,
     logLevel: choice(values, 'log-level', LOG_LEVELS) ?? 'info',
     limits: limits(values),
@@ -278,11 +305,16 @@ function limits(values: Values): HttpLimits {
   return Object.fromEntries(entries) as HttpLimits
 }
 
-function choice(values: Values, name: string, allowed: readonly string[]): string | undefined {
+function choice<Choice extends string>(
+  values: Values,
+  name: string,
+  allowed: readonly Choice[],
+): Choice | undefined {
   const value = values.text(name)
-  if (value !== undefined && !allowed.includes(value))
+  const chosen = allowed.find((one) => one === value)
+  if (value !== undefined && chosen === undefined)
     throw new UsageError(`--${name} must be one of ${allowed.join(', ')}`)
-  return value
+  return chosen
 }
 
 function tlsFiles(values: Values): { cert: string; key: string } | undefined {

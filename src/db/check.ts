@@ -198,6 +198,11 @@ export function listTokenScopes(
   )
 }
 
+/** Addresses that are invited although they are users. */
+export function listInvitedUsers(tx: Tx): Promise<{ email: string }[]> {
+  return tx.all('SELECT i.email FROM invitees i JOIN users u ON u.email = i.email ORDER BY i.email')
+}
+
 export interface CheckedBlob {
   hash: string
   size: number

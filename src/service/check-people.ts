@@ -1,6 +1,7 @@
 /** The part of the check that is about people, their stores, their tokens and the folders of applications. */
 import {
   listCheckedStores,
+  listInvitedUsers,
   listStraySandboxes,
   listTokenScopes,
   listUsersWithoutStore,
@@ -30,6 +31,9 @@ export async function* checkPeople(db: Db): AsyncGenerator<Finding> {
     yield finding('sandbox-store', object, `The folder ${whose} is no folder in the root of that user.`)
   }
   yield* checkTokens(db)
+  for (const { email } of await db.read(listInvitedUsers)) {
+    yield finding('invitee-user', email, 'The address is a user and still has a code to become one.')
+  }
 }
 
 async function* checkStores(db: Db): AsyncGenerator<Finding> {

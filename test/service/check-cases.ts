@@ -174,7 +174,10 @@ export const TABLES: readonly Case[] = [
     async damage({ breakTables, addUser }) {
       const bob = await addUser('bob@example.org')
       await breakTables(`UPDATE stores SET kind = 'share' WHERE sid = '${bob.root_sid}'`)
-      return [['user-store', bob.id]]
+      return [
+        ['share-store', bob.root_sid],
+        ['user-store', bob.id],
+      ]
     },
   },
   {
@@ -240,6 +243,16 @@ export const TABLES: readonly Case[] = [
       await breakTables(`UPDATE tokens SET scopes = 'files.read,files.eat'`)
       const token = await db.read((tx) => tx.get<{ device_id: string }>('SELECT device_id FROM tokens'))
       return [['token-scopes', token?.device_id ?? '']]
+    },
+  },
+  {
+    title: 'a user who is still invited',
+    async damage({ breakTables, db }) {
+      await breakTables(
+        `INSERT INTO invitees (email, email_from, code, created_ms) SELECT MIN(email), '', 'code', 0 FROM users`,
+      )
+      const user = await db.read((tx) => tx.get<{ email: string }>('SELECT MIN(email) AS email FROM users'))
+      return [['invitee-user', user?.email ?? '']]
     },
   },
 ]

@@ -47,6 +47,10 @@ export async function openWorld(engine: Engine) {
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: 24 * 60 * 60 * 1000,
     quotaBytes: null,
+    signUpPolicy: 'invited',
+    passwordLengthMin: 8,
+    directory: undefined,
+    publicUrl: undefined,
     complain: (message, error) => {
       throw new Error(message, { cause: error })
     },
