@@ -25,6 +25,7 @@ import { space } from '../service/space.js'
 import { tree } from '../service/tree.js'
 import { uploads } from '../service/uploads.js'
 import type { Installation } from './installation.js'
+import { signInDoor } from './sign-in-door.js'
 import type { ServeSettings } from './settings.js'
 
 export interface Server {
@@ -92,6 +93,8 @@ export async function buildServer(
     behindProxy: settings.behindProxy,
     metrics: neighbours.metrics ?? (() => counted.registry.metrics()),
   })
+  const tls = settings.behindProxy ? undefined : await readTls(settings)
+  const pages = signInDoor(settings, deps, db, (exchange) => baseUrlOf(settings, exchange), tls?.cert)
   const note = logRequests(log)
 
   async function handle(exchange: Exchange): Promise<void> {
@@ -104,6 +107,7 @@ export async function buildServer(
     try {
       if (await health(exchange)) return
       if (reference(exchange)) return
+      if (await pages(exchange)) return
       throw new Failure('notFound', 'there is no such path')
     } catch (error) {
       if (error instanceof Failure && !exchange.res.headersSent) replyFailure(exchange, error)
@@ -112,7 +116,7 @@ export async function buildServer(
   }
 
   const listener: Listener = createListener({
-    tls: settings.behindProxy ? undefined : await readTls(settings),
+    tls,
     limits: settings.limits,
     handle,
     log: (level, message, fields) => log[level](fields, message),

@@ -2,6 +2,12 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parse as parseToml } from 'smol-toml'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
+import {
+  SIGN_IN_SETTINGS,
+  signInSettings,
+  type SignInSettings,
+  type SignUpPolicy,
+} from './sign-in-settings.js'
 
 /** Wrong usage: one clear line and exit status 2. */
 export class UsageError extends Error {}
@@ -130,7 +136,7 @@ const LIMITS: readonly Setting[] = limitKeys().map((key) => ({
 }))
 
 export const COMMON_SETTINGS = COMMON
-export const SERVE_SETTINGS: readonly Setting[] = [...SERVE, ...LIMITS]
+export const SERVE_SETTINGS: readonly Setting[] = [...SERVE, ...SIGN_IN_SETTINGS, ...LIMITS]
 
 function limitKeys(): (keyof HttpLimits)[] {
   return Object.keys(DEFAULT_HTTP_LIMITS) as (keyof HttpLimits)[]
@@ -162,6 +168,8 @@ export interface ServeSettings extends CommonSettings {
   readonly listingCacheBytes: number
   readonly logLevel: string
   readonly limits: HttpLimits
+  readonly signUpPolicy: SignUpPolicy
+  readonly signIn: SignInSettings
 }
 
 /** Values by name: flags first, then the environment, then the config file. */
@@ -239,7 +247,7 @@ export function commonSettings(values: Values): CommonSettings {
   }
 }
 
-const SIGNUP = ['open', 'invited', 'admin']
+const SIGNUP = ['open', 'invited', 'admin'] as const satisfies readonly SignUpPolicy[]
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const PORT_MAX = 65_535
 const WORKERS_MAX = 256
@@ -250,7 +258,6 @@ export function serveSettings(values: Values): ServeSettings {
   const host = values.text('host') ?? '127.0.0.1'
   if (behindProxy && !LOOPBACK.has(host))
     throw new UsageError('--behind-proxy listens on loopback only: --host must be a loopback address')
-  choice(values, 'signup', SIGNUP)
   return {
     ...commonSettings(values),
     host,
@@ -267,6 +274,8 @@ export function serveSettings(values: Values): ServeSettings {
     listingCacheBytes: values.number('listing-cache-bytes') ?? 16 * 1024 * 1024,
     logLevel: choice(values, 'log-level', LOG_LEVELS) ?? 'info',
     limits: limits(values),
+    signUpPolicy: choice(values, 'signup', SIGNUP) ?? 'invited',
+    signIn: signInSettings(values),
   }
 }
 
@@ -278,11 +287,16 @@ function limits(values: Values): HttpLimits {
   return Object.fromEntries(entries) as HttpLimits
 }
 
-function choice(values: Values, name: string, allowed: readonly string[]): string | undefined {
+function choice<Choice extends string>(
+  values: Values,
+  name: string,
+  allowed: readonly Choice[],
+): Choice | undefined {
   const value = values.text(name)
-  if (value !== undefined && !allowed.includes(value))
+  const chosen = allowed.find((one) => one === value)
+  if (value !== undefined && chosen === undefined)
     throw new UsageError(`--${name} must be one of ${allowed.join(', ')}`)
-  return value
+  return chosen
 }
 
 function tlsFiles(values: Values): { cert: string; key: string } | undefined {
