@@ -77,6 +77,7 @@ export function adminAppPages(
     accountPage(request, {
       path: PATH,
       title: app.name,
+      heading: html`<bdi>${app.name}</bdi>`,
       status: news.status ?? 200,
       body: html`${problem(news.problem)} ${notice(news.notice)} ${appFacts(app)}
         <h2>${TEXTS.adminApps.settings}</h2>
@@ -91,6 +92,7 @@ export function adminAppPages(
   function showSecret(request: PersonRequest, app: AppRow, secret: string | undefined): void {
     replyPage(request.exchange, {
       title: app.name,
+      heading: html`<bdi>${app.name}</bdi>`,
       body: html`${facts([[TEXTS.facts.clientId, html`<code>${app.id}</code>`]])}
         <h2>${TEXTS.adminApps.secretTitle}</h2>
         ${

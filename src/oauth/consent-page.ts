@@ -2,7 +2,7 @@ import type { Person } from '../gate/person.js'
 import { html, type Markup } from '../http/html.js'
 import type { ScopeEntry, ScopeList } from '../model/scopes.js'
 import type { Client } from '../service/authorizations.js'
-import { checkbox, form, type PageContent } from './page.js'
+import { checkbox, form, withName, type PageContent } from './page.js'
 import { TEXTS } from './texts.js'
 
 export function consentPage(options: {
@@ -18,15 +18,16 @@ export function consentPage(options: {
   const { client, scopes } = options
   return {
     title: TEXTS.consent.title(client.name),
+    heading: withName(TEXTS.consent.title, client.name),
     formsLeave: true,
-    body: html`<p>${TEXTS.signedInAs(options.person.email)}</p>
-      ${client.description === '' ? '' : html`<p>${client.description}</p>`}
+    body: html`<p>${withName(TEXTS.signedInAs, options.person.email)}</p>
+      ${client.description === '' ? '' : html`<p><bdi>${client.description}</bdi></p>`}
       ${form({
         action: '/authorize',
         formToken: options.formToken,
         hidden: options.hidden,
         body: html`<fieldset>
-            <legend>${TEXTS.consent.asks(client.name)}</legend>
+            <legend>${withName(TEXTS.consent.asks, client.name)}</legend>
             ${scopes.entries.map((entry, index) => choice(entry, index, options.subjects))}
           </fieldset>
           <p class="hint">${TEXTS.consent.choose}</p>
@@ -56,8 +57,8 @@ function choice(entry: ScopeEntry, index: number, subjects: ReadonlyMap<string, 
 function limit(entry: ScopeEntry, subjects: ReadonlyMap<string, string>): Markup | string {
   if (entry.qualifier === undefined) return ''
   const name = subjects.get(entry.qualifier)
-  const words = name === undefined ? TEXTS.consent.unseen : TEXTS.consent.limited(name)
-  return html`<span class="hint"><bdi>${words}</bdi></span>`
+  const words = name === undefined ? TEXTS.consent.unseen : withName(TEXTS.consent.limited, name)
+  return html`<span class="hint">${words}</span>`
 }
 
 /** The host, or the scheme of an application that has one of its own. */

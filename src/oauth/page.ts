@@ -8,6 +8,8 @@ export const STYLE_PATH = '/style.css'
 
 export interface PageContent {
   readonly title: string
+  /** The title where it holds somebody's name; absent: the title. */
+  readonly heading?: Markup
   readonly body: Markup
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
@@ -48,6 +50,19 @@ export function replyRedirect(exchange: Exchange, location: string): void {
   })
 }
 
+/** A title has no markup: these marks end there whatever a name in it does to the direction of text. */
+const FIRST_STRONG_ISOLATE = '\u2068'
+const POP_ISOLATE = '\u2069'
+
+/** A sentence with a name in it, which may turn the direction of text for itself and for nothing else. */
+export function withName(text: (name: string) => string, name: string): Markup {
+  const [before = '', after = ''] = text(NAME).split(NAME)
+  return html`${before}<bdi>${name}</bdi>${after}`
+}
+
+/** Stands for the name; it is in no text. */
+const NAME = '\ue000'
+
 function layout(page: PageContent): Markup {
   const { account } = page
   return html`<!doctype html>
@@ -55,7 +70,7 @@ function layout(page: PageContent): Markup {
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${page.title} – ${TEXTS.product}</title>
+        <title>${FIRST_STRONG_ISOLATE}${page.title}${POP_ISOLATE} – ${TEXTS.product}</title>
         <link rel="stylesheet" href="${STYLE_PATH}" />
       </head>
       <body class="${account === undefined ? 'narrow' : 'wide'}">
@@ -66,7 +81,7 @@ function layout(page: PageContent): Markup {
         </header>
         ${account === undefined ? '' : navigation(account.person, account.path)}
         <main id="content">
-          <h1>${page.title}</h1>
+          <h1>${page.heading ?? page.title}</h1>
           ${page.body}
         </main>
       </body>
@@ -75,7 +90,7 @@ function layout(page: PageContent): Markup {
 
 function whoIsIt(person: Person, formToken: string): Markup {
   return html`<div class="who">
-    <span>${TEXTS.signedInAs(person.email)}</span>
+    <span>${withName(TEXTS.signedInAs, person.email)}</span>
     ${form({
       action: '/sign-out',
       formToken,

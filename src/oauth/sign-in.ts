@@ -4,7 +4,7 @@ import { Failure } from '../model/failures.js'
 import { hashSecret } from '../model/secrets.js'
 import type { SignedIn } from '../service/sign-in.js'
 import type { OauthDeps } from './deps.js'
-import { checkbox, field, form, notice, problem, replyPage, replyRedirect } from './page.js'
+import { checkbox, field, form, notice, problem, replyPage, replyRedirect, withName } from './page.js'
 import {
   BROWSER_COOKIE,
   formToken,
@@ -37,7 +37,7 @@ export function showSignIn(request: PageRequest, on: Continuation, news: SignInN
     title: TEXTS.signIn.title,
     status: news.status ?? 200,
     formsLeave: leaves(on.next),
-    body: html`${appName === undefined ? '' : html`<p>${TEXTS.signIn.continueTo(appName)}</p>`}
+    body: html`${appName === undefined ? '' : html`<p>${withName(TEXTS.signIn.continueTo, appName)}</p>`}
       ${problem(news.problem)} ${notice(news.notice)}
       ${form({
         action: '/sign-in',

@@ -1,7 +1,7 @@
 import { html } from '../http/html.js'
 import { Failure } from '../model/failures.js'
 import type { OauthDeps } from './deps.js'
-import { field, form, problem, replyPage, replyRedirect } from './page.js'
+import { field, form, problem, replyPage, replyRedirect, withName } from './page.js'
 import { formToken, giveBrowser, giveSession, whereabouts, type PageRequest } from './requests.js'
 import { sentence } from './sentences.js'
 import { TEXTS } from './texts.js'
@@ -36,7 +36,7 @@ export function signUpPages(deps: OauthDeps): Record<'get' | 'post' | 'getSetUp'
       title: TEXTS.signUp.title,
       status: news.status ?? 200,
       body: html`${problem(news.problem)}
-        <p>${invited === undefined ? introduction(deps) : TEXTS.signUp.invited(invited)}</p>
+        <p>${invited === undefined ? introduction(deps) : withName(TEXTS.signUp.invited, invited)}</p>
         ${form({
           action: '/sign-up',
           formToken: formToken(request),

@@ -10,7 +10,7 @@ import {
   type AppRow,
 } from '../db/apps.js'
 import { Failure } from '../model/failures.js'
-import { hashSecret, newUuid } from '../model/secrets.js'
+import { hashSecret, isUuid, newUuid } from '../model/secrets.js'
 import type { ServiceDeps } from './deps.js'
 import { record, type Actor } from './journal.js'
 
@@ -68,7 +68,7 @@ function checkedName(text: string): string {
 }
 
 function checkedDescription(text: string): string {
-  if (text.length > DESCRIPTION_LENGTH_MAX)
+  if (text.length > DESCRIPTION_LENGTH_MAX || text.includes('\0'))
     throw new Failure('badArgs', `the description must have at most ${DESCRIPTION_LENGTH_MAX} characters`)
   return text.trim()
 }
@@ -88,7 +88,7 @@ function checkedLifetime(seconds: number): number {
 
 export function apps(deps: Pick<ServiceDeps, 'now'>): Apps {
   async function find(tx: Tx, id: string): Promise<AppRow> {
-    const app = id === BUILT_IN_APP ? undefined : await findApp(tx, id)
+    const app = id === BUILT_IN_APP || !isUuid(id) ? undefined : await findApp(tx, id)
     if (app === undefined) throw new Failure('notFound', `there is no application ${id}`)
     return app
   }

@@ -1,6 +1,6 @@
 import { BUILT_IN_APP, findApp, type AppRow } from '../db/apps.js'
 import type { Tx } from '../db/db.js'
-import { hashSecret, sameSecret } from '../model/secrets.js'
+import { hashSecret, isUuid, sameSecret } from '../model/secrets.js'
 
 /** An application that says who it is. */
 export interface ClientCredentials {
@@ -10,7 +10,7 @@ export interface ClientCredentials {
 
 /** A registered application; the built-in one is nobody's client. */
 export async function findClient(tx: Tx, id: string): Promise<AppRow | undefined> {
-  return id === BUILT_IN_APP ? undefined : findApp(tx, id)
+  return id === BUILT_IN_APP || !isUuid(id) ? undefined : findApp(tx, id)
 }
 
 /** The application behind the credentials. A public one has no secret, and none is taken from it. */

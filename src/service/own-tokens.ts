@@ -10,13 +10,15 @@ import {
 } from '../db/own-tokens.js'
 import type { Person } from '../gate/person.js'
 import { Failure } from '../model/failures.js'
+import { isHex } from '../model/ids.js'
 import { parseScopes } from '../model/scopes.js'
-import { hashSecret } from '../model/secrets.js'
+import { hashSecret, isUuid } from '../model/secrets.js'
 import { withoutAdmin } from './authorizations.js'
 import { record } from './journal.js'
 import type { IssuedToken, Tokens } from './tokens.js'
 
 const NAME_LENGTH_MAX = 255
+const DEVICE_ID_HEX_DIGITS = 32
 
 /** An application with everything that the person has given it. */
 export interface AuthorizedApp {
@@ -63,7 +65,11 @@ export function ownTokens(deps: { now: () => number; tokens: Tokens }): OwnToken
     },
 
     async revokeApp(tx, person, appId) {
-      if (appId === BUILT_IN_APP || (await deleteTokensOfApp(tx, person.userId, appId)) === 0) {
+      if (
+        appId === BUILT_IN_APP ||
+        !isUuid(appId) ||
+        (await deleteTokensOfApp(tx, person.userId, appId)) === 0
+      ) {
         throw new Failure('notFound', 'you have not authorized this application')
       }
       await deleteCodesOfApp(tx, person.userId, appId)
@@ -101,7 +107,8 @@ export function ownTokens(deps: { now: () => number; tokens: Tokens }): OwnToken
     },
 
     async revokePersonal(tx, person, deviceId) {
-      if ((await deletePersonalToken(tx, person.userId, deviceId)) === 0) {
+      const isId = isHex(deviceId, DEVICE_ID_HEX_DIGITS)
+      if (!isId || (await deletePersonalToken(tx, person.userId, deviceId)) === 0) {
         throw new Failure('notFound', 'you have no such token')
       }
       await record(tx, person, { atMs: deps.now(), action: 'token.revoke', subject: deviceId })

@@ -25,16 +25,11 @@ export interface SetUp {
 }
 
 /** A new code in place of the one before, if there is no account yet. */
-export function offerSetUp(db: Db): Promise<string | undefined> {
+export async function offerSetUp(db: Db): Promise<string | undefined> {
   const code = randomHex(CODE_BYTES)
-  return db.write(async (tx) => {
-    if ((await countUsers(tx)) > 0) {
-      await deleteSetUpCode(tx)
-      return undefined
-    }
-    await putSetUpCode(tx, hashSecret(code))
-    return code
-  })
+  if ((await db.read(countUsers)) > 0) return undefined
+  await db.write((tx) => putSetUpCode(tx, hashSecret(code)))
+  return code
 }
 
 export function setUp(deps: {

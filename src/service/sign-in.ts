@@ -111,7 +111,7 @@ export function signIn(deps: SignInDeps): SignIn {
   }
 
   async function knownBrowser(email: string, browser: string | undefined): Promise<boolean> {
-    if (browser === undefined) return false
+    if (browser === undefined || /\p{Cc}/u.test(email)) return false
     const found = await db.read((tx) => isKnownBrowser(tx, hashSecret(browser), email, deps.now()))
     return found !== undefined
   }

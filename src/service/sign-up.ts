@@ -40,7 +40,7 @@ export function signUps(deps: {
 
   /** The address that may be registered now. */
   async function admitted(tx: Tx, wish: SignUpWish): Promise<string> {
-    const code = wish.code?.trim() ?? ''
+    const code = plain(wish.code)
     const email = (wish.email ?? '').trim() === '' ? undefined : normalEmail(wish.email ?? '')
     if (code !== '') {
       const invitee = await findInviteeByCode(tx, code)
@@ -73,7 +73,12 @@ export function signUps(deps: {
     },
 
     async addressFor(code) {
-      return (await db.read((tx) => findInviteeByCode(tx, code.trim())))?.email
+      return (await db.read((tx) => findInviteeByCode(tx, plain(code))))?.email
     },
   }
+}
+
+/** As it was sent, without what typing and copying adds. */
+function plain(code: string | undefined): string {
+  return (code ?? '').replace(/[\s\p{Cc}]/gu, '')
 }
