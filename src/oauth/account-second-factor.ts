@@ -51,7 +51,7 @@ export function secondFactorPages(
         formToken: formToken(request),
         hidden: { secret },
         body: [
-          codeField(),
+          codeField(TEXTS.hints.firstCode),
           passwordField('enrol'),
           html`<p class="actions"><button>${TEXTS.buttons.turnOn}</button></p>`,
         ],

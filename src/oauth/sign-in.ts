@@ -78,7 +78,7 @@ export function showSecondFactor(request: PageRequest, on: Continuation, news: S
         action: '/sign-in/second-factor',
         formToken: formToken(request),
         hidden: { next: on.next },
-        body: html`${codeField()}
+        body: html`${codeField(TEXTS.hints.code)}
           <p class="actions"><button>${TEXTS.buttons.continue}</button></p>`,
       })}
       ${form({
@@ -90,13 +90,8 @@ export function showSecondFactor(request: PageRequest, on: Continuation, news: S
   })
 }
 
-export function codeField(): Markup {
-  return field({
-    label: TEXTS.fields.code,
-    name: 'code',
-    autocomplete: 'one-time-code',
-    hint: TEXTS.hints.code,
-  })
+export function codeField(hint: string): Markup {
+  return field({ label: TEXTS.fields.code, name: 'code', autocomplete: 'one-time-code', hint })
 }
 
 /** Only the way to an application leads off this site. */

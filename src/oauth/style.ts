@@ -39,7 +39,7 @@ header {
   border-radius: 0 60% 0 60%; background: linear-gradient(135deg, #2f8f86, #5a3fb0);
 }
 .who { display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; align-items: center; color: var(--soft); font-size: 0.875rem; }
-nav { max-width: 52rem; margin: 0 auto; padding: 0 var(--space); }
+nav { max-width: 52rem; margin: 0 auto; padding: 0 var(--space) 0.5rem; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem; list-style: none; margin: 0; padding: 0; }
 nav a { display: block; padding: 0.5rem 0.75rem; border-radius: var(--round); text-decoration: none; }
 nav a:hover { background: var(--accent-soft); }

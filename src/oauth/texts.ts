@@ -64,6 +64,7 @@ export const TEXTS = {
   hints: {
     passwordMin: (characters: number) => `At least ${characters} characters.`,
     code: 'Six digits from your authenticator, or one of your recovery codes.',
+    firstCode: 'Six digits from your authenticator.',
     tokenName: 'What the token is for, so that you know it again.',
     tokenDays: 'Leave it empty for a token that does not end.',
     appLifetime: '31536000 is a year; 0 is for ever.',
