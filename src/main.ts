@@ -3,9 +3,13 @@ import { addAppCommands } from './cli/apps.js'
 import { addCheckCommand } from './cli/check.js'
 import { valuesOf } from './cli/context.js'
 import { addSettings, leaf } from './cli/leaf.js'
+import { addInviteeCommands } from './cli/invitees.js'
+import { addLogCommand } from './cli/log.js'
+import { addGroupCommands } from './cli/groups.js'
 import { addNodeCommands } from './cli/nodes.js'
 import { workerSettings } from './cli/worker-settings.js'
 import { SERVE_SETTINGS, serveSettings, UsageError } from './cli/settings.js'
+import { addShareCommands } from './cli/shares.js'
 import { addTokenCommands } from './cli/tokens.js'
 import { addUserCommands } from './cli/users.js'
 import { Failure } from './model/failures.js'
@@ -33,9 +37,13 @@ async function main(): Promise<void> {
   const program = new Command('starling').description('a self-hosted file sync service')
   addServeCommand(program)
   addUserCommands(program)
+  addInviteeCommands(program)
   addAppCommands(program)
   addTokenCommands(program)
+  addGroupCommands(program)
+  addShareCommands(program)
   addNodeCommands(program)
+  addLogCommand(program)
   addCheckCommand(program)
   strict(program)
   try {

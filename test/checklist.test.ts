@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
-const ID = /^[A-Z][A-Z0-9]*-\d+$/
+const ID = /^[A-Z0-9]*[A-Z][A-Z0-9]*-\d+$/
 
 const ids = lines('checklist-ids.txt')
 const waiting = new Map(
@@ -30,8 +30,8 @@ function lines(name: string): string[] {
 
 /** Ids in brackets; a list in one pair of brackets counts, a range does not. */
 function citations(text: string): string[] {
-  return [...text.matchAll(/\[([A-Z][A-Z0-9]*-\d+(?:, ?[A-Z][A-Z0-9]*-\d+)*)\]/g)].flatMap((match) =>
-    (match[1] ?? '').split(/, ?/),
+  return [...text.matchAll(/\[([A-Z0-9]*[A-Z][A-Z0-9]*-\d+(?:, ?[A-Z0-9]*[A-Z][A-Z0-9]*-\d+)*)\]/g)].flatMap(
+    (match) => (match[1] ?? '').split(/, ?/),
   )
 }
 

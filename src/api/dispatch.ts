@@ -65,11 +65,12 @@ export function apiDoor(
     segments: string[],
   ): Promise<void> {
     const found = table.find(segments)
-    if (found === undefined) throw new Failure('notFound', 'there is no such path in this version')
+    if (found === undefined) throw notInThisVersion()
     if (exchange.method === 'OPTIONS') return replyEmpty(exchange, 204, { Allow: allowed(found.methods) })
-    const method = exchange.method === 'HEAD' ? 'GET' : exchange.method
-    const route = found.methods.get(method as Method)
+    const method = (exchange.method === 'HEAD' ? 'GET' : exchange.method) as Method
+    const route = found.methods.get(method)
     if (route === undefined) {
+      if (found.later.has(method)) throw notInThisVersion()
       throw new Failure('methodNotAllowed', `the method ${exchange.method} is not served here`, {
         Allow: allowed(found.methods),
       })
@@ -94,6 +95,10 @@ function allowed(methods: ReadonlyMap<Method, unknown>): string {
     method === 'GET' ? ['GET', 'HEAD'] : [method],
   )
   return [...names, 'OPTIONS'].join(', ')
+}
+
+function notInThisVersion(): Failure {
+  return new Failure('notFound', 'there is no such path in this version')
 }
 
 function unknownVersion(prefix: string): Failure {

@@ -103,7 +103,7 @@ async function send(
   headers['Accept-Ranges'] = 'bytes'
   headers['X-Content-Type-Options'] = 'nosniff'
   if (range.kind === 'none') headers['Content-Disposition'] = contentDisposition(object.name)
-  const watched = { sid: object.sid, oid: object.oid, hash }
+  const watched = { sid: object.sid, oid: object.oid, hash, reader: grant.caller }
   let unwatch = (): void => undefined
   try {
     await sendContent(exchange, {

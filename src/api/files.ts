@@ -12,7 +12,7 @@ async function fileAnswer(call: Call, tx: Tx, status: number, file: Seen): Promi
   const state = await call.api.presence.stateOf(tx, file.caller, object)
   return {
     status,
-    json: call.views.file(object, file.horizon, state),
+    json: call.views.file(object, file.viewpoint, state),
     headers: { ETag: tagOf(object, state) },
   }
 }
@@ -44,15 +44,15 @@ export const FILE_ROUTES: readonly Route[] = [
       failures: [400, 401, 403, 404],
     },
     async handle(call, { tx, caller, input, grants }) {
-      const { object, horizon } = grants.object
+      const { object, viewpoint } = grants.object
       const state = await call.api.presence.stateOf(tx, caller, object)
       if (input.fields.has('path')) {
         const path = `"path":${await pathJson(call, tx, grants.object)}`
-        return { status: 200, json: call.views.file(object, horizon, state, [path]) }
+        return { status: 200, json: call.views.file(object, viewpoint, state, [path]) }
       }
       const headers = { ETag: tagOf(object, state) }
       if (isUnmodified(call.incoming.exchange, metadataTag(object, state))) return { status: 304, headers }
-      return { status: 200, json: call.views.file(object, horizon, state), headers }
+      return { status: 200, json: call.views.file(object, viewpoint, state), headers }
     },
   }),
   ...objectRoutes({

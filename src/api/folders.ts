@@ -1,5 +1,5 @@
 import { isUnmodified, metadataTag } from '../gate/preconditions.js'
-import type { Horizon, ObjectRow } from '../gate/grants.js'
+import type { Viewpoint, ObjectRow } from '../gate/grants.js'
 import { V1_0, V1_2 } from '../model/version.js'
 import { pathId, wantedFields } from './inputs.js'
 import { childrenJson, pathJson } from './listings.js'
@@ -9,8 +9,8 @@ import { tagOf } from './views.js'
 
 const ON_DEMAND = ['path', 'children'] as const
 
-function folderAnswer(call: Call, status: number, object: ObjectRow, horizon: Horizon): Answer {
-  return { status, json: call.views.folder(object, horizon), headers: { ETag: tagOf(object) } }
+function folderAnswer(call: Call, status: number, object: ObjectRow, viewpoint: Viewpoint): Answer {
+  return { status, json: call.views.folder(object, viewpoint), headers: { ETag: tagOf(object) } }
 }
 
 const readChildren = {
@@ -76,12 +76,12 @@ export const FOLDER_ROUTES: readonly Route[] = [
       failures: [400, 401, 403, 404],
     },
     async handle(call, { tx, input, grants }) {
-      const { object, horizon } = grants.object
+      const { object, viewpoint } = grants.object
       const { fields } = input
       if (fields.size === 0) {
         if (isUnmodified(call.incoming.exchange, metadataTag(object)))
           return { status: 304, headers: { ETag: tagOf(object) } }
-        return folderAnswer(call, 200, object, horizon)
+        return folderAnswer(call, 200, object, viewpoint)
       }
       const extra: string[] = []
       if (fields.has('path')) extra.push(`"path":${await pathJson(call, tx, grants.object)}`)
@@ -89,7 +89,7 @@ export const FOLDER_ROUTES: readonly Route[] = [
         const listed = await childrenJson(call, tx, grants.object, { withParent: false })
         extra.push(`"children":${listed.toString()}`)
       }
-      return { status: 200, json: call.views.folder(object, horizon, extra) }
+      return { status: 200, json: call.views.folder(object, viewpoint, extra) }
     },
   }),
   ...childrenRoutes(['/folders/:id/children', '/folders/children', '/folders//children'], { since: V1_2 }),
@@ -101,7 +101,7 @@ export const FOLDER_ROUTES: readonly Route[] = [
     resource: 'Folder',
     made: 'Make a folder',
     deleted: 'Delete a folder and everything in it',
-    answer: (call, _tx, status, { object, horizon }) =>
-      Promise.resolve(folderAnswer(call, status, object, horizon)),
+    answer: (call, _tx, status, { object, viewpoint }) =>
+      Promise.resolve(folderAnswer(call, status, object, viewpoint)),
   }),
 ]

@@ -24,7 +24,7 @@ export function wantedFields<Name extends string>(incoming: Incoming, names: rea
   return new Set(names.filter((name) => wanted.includes(name)))
 }
 
-function objectBody(json: unknown): Record<string, unknown> {
+export function objectBody(json: unknown): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
     throw new Failure('badArgs', 'the body must be a JSON object')
   }
@@ -38,7 +38,7 @@ function bodyId(value: unknown): ParsedId {
 }
 
 /** A `null` counts as absent. */
-function given(body: Record<string, unknown>, key: string): unknown {
+export function given(body: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(body, key) ? (body[key] ?? undefined) : undefined
 }
 

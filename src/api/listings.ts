@@ -1,6 +1,6 @@
 import type { ReadGrant, Tx } from '../gate/grants.js'
 import { versionText } from '../model/version.js'
-import { children, parentPath } from '../service/listing.js'
+import { children, listedFolder, parentPath } from '../service/listing.js'
 import { stateIn } from '../service/presence.js'
 import type { Call } from './route.js'
 import { objectId } from './views.js'
@@ -15,20 +15,23 @@ export async function childrenJson(
   grant: ReadGrant<'folder'>,
   shape: { withParent: boolean },
 ): Promise<Buffer> {
-  const { object } = grant
-  const here = await call.api.presence.inFolder(tx, grant.caller, object)
+  const { object, viewpoint } = grant
+  const folder = await listedFolder(tx, grant)
+  const here = await call.api.presence.inFolder(tx, grant.caller, folder)
+  // A folder's id is that of the viewpoint, and so is what its children say of their parent.
   const key = `${versionText(call.version)} ${shape.withParent} ${objectId(object)}`
-  const state = `${object.listing} ${here.deselected} ${here.spent}`
+  const state = `${folder.listing} ${here.deselected} ${here.spent}`
   const kept = call.api.listings.get(key, state)
   if (kept !== undefined) return kept
-  const { folders, files } = await children(tx, grant)
-  const { horizon } = grant
+  const { folders, files } = await children(tx, folder)
   const text = textInPieces()
   text.add(shape.withParent ? `{"parent":"${objectId(object)}","folders":[` : '{"folders":[')
-  folders.forEach((folder, index) => text.add((index === 0 ? '' : ',') + call.views.folder(folder, horizon)))
+  folders.forEach((folder, index) =>
+    text.add((index === 0 ? '' : ',') + call.views.folder(folder, viewpoint)),
+  )
   text.add('],"files":[')
   files.forEach((file, index) =>
-    text.add((index === 0 ? '' : ',') + call.views.file(file, horizon, stateIn(here, file))),
+    text.add((index === 0 ? '' : ',') + call.views.file(file, viewpoint, stateIn(here, file))),
   )
   text.add(']}')
   const bytes = text.bytes()
@@ -56,5 +59,5 @@ function textInPieces(): { add(text: string): void; bytes(): Buffer } {
 /** The JSON text of ParentPath. */
 export async function pathJson(call: Call, tx: Tx, grant: ReadGrant): Promise<string> {
   const folders = await parentPath(tx, grant)
-  return `{"folders":[${folders.map((folder) => call.views.folder(folder, grant.horizon)).join(',')}]}`
+  return `{"folders":[${folders.map((folder) => call.views.folder(folder, grant.viewpoint)).join(',')}]}`
 }

@@ -1,6 +1,6 @@
 /** What folders and files have in common: their place in the tree, and how they come, move and go. */
 import type { Caller } from '../gate/caller.js'
-import type { Horizon, ObjectRow, Tx } from '../gate/grants.js'
+import type { Viewpoint, ObjectRow, Tx } from '../gate/grants.js'
 import { V1_0, V1_2, versionText } from '../model/version.js'
 import { newObject, pathId, placedObject, type NewObject, type PlacedObject } from './inputs.js'
 import { pathJson } from './listings.js'
@@ -11,7 +11,7 @@ import { objectId } from './views.js'
 export interface Seen {
   readonly caller: Caller
   readonly object: ObjectRow
-  readonly horizon: Horizon
+  readonly viewpoint: Viewpoint
 }
 
 /** One of the two kinds of objects, and how an answer shows it. */
@@ -70,7 +70,7 @@ function createRoute({ kind, plural, tag, resource, made, answer }: ObjectNoun):
     },
     async handle(call, { tx, caller, input, grants }) {
       const object = await call.api.tree.create(tx, grants.parent, kind, input.name ?? '')
-      const shown = await answer(call, tx, 201, { caller, object, horizon: grants.parent.horizon })
+      const shown = await answer(call, tx, 201, { caller, object, viewpoint: grants.parent.viewpoint })
       return { ...shown, headers: { ...shown.headers, Location: locationOf(call, plural, object) } }
     },
   })
@@ -104,7 +104,9 @@ function placeRoute({ kind, plural, tag, resource, answer }: ObjectNoun): Route 
     },
     async handle(call, { tx, caller, input, grants }) {
       const object = await call.api.tree.place(tx, grants.object, { parent: grants.parent, name: input.name })
-      return answer(call, tx, 200, { caller, object, horizon: grants.object.horizon })
+      // An object that went into another store is seen from there.
+      const { viewpoint } = grants.parent ?? grants.object
+      return answer(call, tx, 200, { caller, object, viewpoint })
     },
   })
 }

@@ -1,9 +1,10 @@
-import { scopeOf, type Needs } from '../gate/needs.js'
+import { scopesOf, type Needs } from '../gate/needs.js'
 import { FAILURES } from '../http/failures.js'
 import type { FailureKind } from '../model/failures.js'
 import { V1_0, within, type Version } from '../model/version.js'
 import type { Schema } from './fields.js'
-import { schemaReference, type ResourceDoc, type Resource } from './openapi-resources.js'
+import { resourceDoc, schemaReference, type ResourceDoc } from './openapi-resources.js'
+import type { Resource } from './resources.js'
 import type { ResponseHeader, Route, RouteDoc, StatusNote } from './route.js'
 
 /** What each kind of failure means on any route, and a message as it may come. */
@@ -76,7 +77,7 @@ function hasStatus(doc: RouteDoc, status: number, version: Version): boolean {
 export function answersOf(
   { doc, rule }: Route,
   version: Version,
-  resources: Readonly<Record<Resource, ResourceDoc>>,
+  resources: Readonly<Partial<Record<Resource, ResourceDoc>>>,
 ): Record<string, object> {
   const answers: Record<string, object> = {}
   for (const [status, text] of Object.entries(doc.success)) {
@@ -100,7 +101,7 @@ export function answersOf(
   }
   answers['default'] = {
     description: `Any other refusal: ${undeclared(answers).join(', ')}.`,
-    content: errorContent(version, resources.Error.example),
+    content: errorContent(version, resourceDoc(resources, 'Error').example),
   }
   return answers
 }
@@ -133,20 +134,23 @@ function successContent(
   doc: RouteDoc,
   status: number,
   version: Version,
-  resources: Readonly<Record<Resource, ResourceDoc>>,
+  resources: Readonly<Partial<Record<Resource, ResourceDoc>>>,
 ): object | undefined {
   const { returns } = doc
   if (returns === undefined || status === 204 || status === 304) return undefined
   if (returns !== 'bytes') {
     return {
-      'application/json': { schema: schemaReference(returns, version), example: resources[returns].example },
+      'application/json': {
+        schema: schemaReference(returns, version),
+        example: resourceDoc(resources, returns).example,
+      },
     }
   }
   return status === 206 ? { '*/*': {}, 'multipart/byteranges': {} } : { '*/*': {} }
 }
 
 function missingScope(needs: Needs): string {
-  const [scope = ''] = Object.values(needs).map(scopeOf)
+  const [scope = ''] = Object.values(needs).flatMap(scopesOf)
   return `the access token lacks the scope ${scope}`
 }
 

@@ -1,19 +1,15 @@
 import type { ObjectRow } from '../gate/grants.js'
 import { FAILURES } from '../http/failures.js'
 import { formatId, ZERO_OID } from '../model/ids.js'
-import { at, V1_0, V1_1, V1_2, V1_3, versionText, within, type Version } from '../model/version.js'
+import { at, V1_0, V1_1, V1_2, V1_3, within, type Version } from '../model/version.js'
 import { compileView, type Field, type Schema } from './fields.js'
-import type { RouteDoc } from './route.js'
+import { accountResources } from './openapi-accounts.js'
+import { sharingResources } from './openapi-sharing.js'
+import { object, schemaReference, type ResourceDoc } from './openapi-schemas.js'
+import type { ObjectResource, Resource } from './resources.js'
 import { FILE_FIELDS, FOLDER_FIELDS } from './views.js'
 
-/** The resources that bodies carry; each has one schema a version. */
-export type Resource = Exclude<RouteDoc['returns'] | RouteDoc['accepts'], 'bytes' | undefined> | 'Error'
-
-/** A resource as one version has it: the schema, and an example that the version's own view has written. */
-export interface ResourceDoc {
-  readonly schema: Schema
-  readonly example: unknown
-}
+export { resourceDoc, schemaName, schemaReference, type ResourceDoc } from './openapi-schemas.js'
 
 /** Attributes that are sent only when the query parameter `fields` names them. */
 export const ON_DEMAND: Readonly<
@@ -36,15 +32,6 @@ export const ON_DEMAND: Readonly<
       describe: 'The folders above it, from the root down.',
     },
   ],
-}
-
-/** Such as `Folder_1_3`. */
-export function schemaName(resource: Resource, version: Version): string {
-  return `${resource}_${versionText(version).replace('.', '_')}`
-}
-
-export function schemaReference(resource: Resource, version: Version): Schema {
-  return { $ref: `#/components/schemas/${schemaName(resource, version)}` }
 }
 
 /** What an identifier may look like where a folder is meant. */
@@ -71,12 +58,16 @@ export const EXAMPLE_FILE_ID = formatId(PHOTO.sid, PHOTO.oid)
 export const EXAMPLE_FOLDER_ID = formatId(PHOTOS.sid, PHOTOS.oid)
 
 /** Every resource of a version by its name. */
-export function resourcesOf(version: Version): Readonly<Record<Resource, ResourceDoc>> {
-  const horizon = { tops: [], sandboxed: false }
-  const folder = exampleOf(FOLDER_FIELDS, version, { object: PHOTOS, horizon })
-  const file = exampleOf(FILE_FIELDS, version, { object: PHOTO, horizon, state: 'AVAILABLE' })
-  const bareFile = exampleOf(FILE_FIELDS, version, { object: BARE_FILE, horizon, state: 'SYNCING' })
-  const root = exampleOf(FOLDER_FIELDS, version, { object: ROOT, horizon })
+export function resourcesOf(version: Version): Readonly<Partial<Record<Resource, ResourceDoc>>> {
+  return { ...objectResources(version), ...accountResources(version), ...sharingResources(version) }
+}
+
+function objectResources(version: Version): Readonly<Record<ObjectResource | 'Error', ResourceDoc>> {
+  const viewpoint = { tops: [], sandboxed: false, rootSid: ROOT.sid, isMounted: true, isMember: true }
+  const folder = exampleOf(FOLDER_FIELDS, version, { object: PHOTOS, viewpoint })
+  const file = exampleOf(FILE_FIELDS, version, { object: PHOTO, viewpoint, state: 'AVAILABLE' })
+  const bareFile = exampleOf(FILE_FIELDS, version, { object: BARE_FILE, viewpoint, state: 'SYNCING' })
+  const root = exampleOf(FOLDER_FIELDS, version, { object: ROOT, viewpoint })
   const hasParent = within(version, V1_0, V1_2)
   return {
     Folder: { schema: viewSchema('Folder', FOLDER_FIELDS, version, folder), example: folder },
@@ -166,10 +157,6 @@ function errorTypes(version: Version): string[] {
   const types = new Set<string>(Object.values(FAILURES).map(([, type]) => type))
   if (!within(version, V1_3)) types.delete('INSUFFICIENT_STORAGE')
   return [...types]
-}
-
-function object(properties: Readonly<Record<string, Schema>>, required: readonly string[]): Schema {
-  return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) }
 }
 
 function listOf(resource: Resource, version: Version, description: string): Schema {

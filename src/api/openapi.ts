@@ -1,4 +1,4 @@
-import { scopeOf } from '../gate/needs.js'
+import { isObjectNeed, scopesOf } from '../gate/needs.js'
 import { SCOPES, type ScopeName } from '../model/scopes.js'
 import { V1_0, versionText, within, type Version } from '../model/version.js'
 import type { Schema } from './fields.js'
@@ -8,17 +8,19 @@ import {
   EXAMPLE_FOLDER_ID,
   FILE_ID,
   folderIdSchema,
+  resourceDoc,
   resourcesOf,
   schemaName,
   schemaReference,
-  type Resource,
   type ResourceDoc,
 } from './openapi-resources.js'
+import { SEGMENTS } from './openapi-segments.js'
 import { curlSamples } from './openapi-samples.js'
 import type { ParameterDoc, Route } from './route.js'
+import type { Resource } from './resources.js'
 import { ROUTES } from './routes.js'
 
-type Resources = Readonly<Record<Resource, ResourceDoc>>
+type Resources = Readonly<Partial<Record<Resource, ResourceDoc>>>
 
 /** The description of the whole API in all versions that are served, made from the tables that serve it. */
 export function openApi(options: { versions: readonly Version[]; baseUrl: string }): object {
@@ -94,7 +96,10 @@ function operation(route: Route, version: Version, resources: Resources, baseUrl
       ids: Object.fromEntries(
         parameters.flatMap(({ in: place, name, example }) => (place === 'path' ? [[name, example]] : [])),
       ),
-      body: doc.accepts === undefined || doc.accepts === 'bytes' ? undefined : resources[doc.accepts].example,
+      body:
+        doc.accepts === undefined || doc.accepts === 'bytes'
+          ? undefined
+          : resourceDoc(resources, doc.accepts).example,
     }),
   }
 }
@@ -125,11 +130,12 @@ function parametersOf(route: Route, version: Version): Parameter[] {
 }
 
 function pathParameter(route: Route, name: string, version: Version): Parameter {
-  const need = Object.values(route.rule.needs).find(({ from }) => from === name)
+  const need = Object.values(route.rule.needs)
+    .filter(isObjectNeed)
+    .find(({ from }) => from === name)
   const base = { name, in: 'path', required: true } as const
   const kind = need === undefined || need.right === 'insert' ? undefined : need.kind
-  if (kind === undefined)
-    return { ...base, description: 'A segment of the path.', schema: { type: 'string' } }
+  if (kind === undefined) return { ...base, ...segmentDoc(name) }
   if (kind === 'file') {
     return { ...base, description: 'Identifier of a file.', schema: FILE_ID, example: EXAMPLE_FILE_ID }
   }
@@ -141,6 +147,12 @@ function pathParameter(route: Route, name: string, version: Version): Parameter 
     schema: folderIdSchema(version),
     example: route.rule.effect === 'read' && kind === 'folder' ? 'root' : exampleId(route),
   }
+}
+
+function segmentDoc(name: string): Pick<Parameter, 'description' | 'schema' | 'example'> {
+  const known = SEGMENTS[name]
+  if (known === undefined) throw new Error(`no documentation of the segment ${name}`)
+  return known
 }
 
 function exampleId(route: Route): string {
@@ -162,7 +174,7 @@ function namedParameters(
 function requestBody(accepts: 'bytes' | Resource, version: Version, resources: Resources): object {
   if (accepts === 'bytes')
     return { description: 'Raw bytes of any type.', content: { 'application/octet-stream': {} } }
-  const { example } = resources[accepts]
+  const { example } = resourceDoc(resources, accepts)
   return {
     required: true,
     content: { 'application/json': { schema: schemaReference(accepts, version), example } },
@@ -179,8 +191,10 @@ function scopeNamed(name: ScopeName): (typeof SCOPES)[number] {
 
 /** The scopes that the needs of the row ask for; inside its own folder an application needs only one. */
 function securityOf(route: Route, version: Version): Record<string, string[]>[] {
-  const scopes = [...new Set<string>(Object.values(route.rule.needs).map(scopeOf))]
-  const lists = within(version, APPDATA.since) ? [scopes, [APPDATA.name]] : [scopes]
+  const needs = Object.values(route.rule.needs)
+  const scopes = [...new Set<string>(needs.flatMap(scopesOf))]
+  const hasAppdata = needs.every(isObjectNeed) && within(version, APPDATA.since)
+  const lists = hasAppdata ? [scopes, [APPDATA.name]] : [scopes]
   const schemes = route.rule.queryToken === true ? ['bearer', 'link'] : ['bearer']
   return schemes.flatMap((scheme) => lists.map((list) => ({ [scheme]: list })))
 }

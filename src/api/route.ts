@@ -1,13 +1,20 @@
 import type { Needs } from '../gate/needs.js'
 import type { Gate, Incoming, Passed, Rule } from '../gate/pipeline.js'
 import type { Version } from '../model/version.js'
+import type { Accounts } from '../service/accounts.js'
+import type { Devices } from '../service/devices.js'
+import type { Invitees } from '../service/invitees.js'
+import type { Passwords } from '../service/passwords.js'
 import type { Presence } from '../service/presence.js'
+import type { Quotas } from '../service/quotas.js'
+import type { Sharing } from '../service/sharing-verbs.js'
 import type { Space } from '../service/space.js'
 import type { Tree } from '../service/tree.js'
 import type { Uploads } from '../service/uploads.js'
 import type { ServiceDeps, Turnstile } from '../service/deps.js'
 import type { Downloads } from '../service/downloads.js'
 import type { KeptListings } from './kept-listings.js'
+import type { Resource } from './resources.js'
 import type { Views } from './views.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'
@@ -22,6 +29,12 @@ export interface ApiDeps {
   readonly downloads: Downloads
   readonly listings: KeptListings
   readonly turnstile: Turnstile
+  readonly accounts: Accounts
+  readonly passwords: Passwords
+  readonly invitees: Invitees
+  readonly devices: Devices
+  readonly quotas: Quotas
+  readonly sharing: Sharing
   readonly service: ServiceDeps
   /** The address of the service as the client knows it, without a trailing slash. */
   readonly baseUrl: (incoming: Incoming) => string
@@ -86,9 +99,9 @@ export interface RouteDoc {
   /** Success status and what it carries. */
   readonly success: Readonly<Record<number, string>>
   /** The resource that a success carries. */
-  readonly returns?: 'Folder' | 'File' | 'Children' | 'ParentPath' | 'bytes'
+  readonly returns?: Resource | 'bytes'
   /** The resource whose writable attributes the body has. */
-  readonly accepts?: 'NewObject' | 'PlaceObject' | 'bytes'
+  readonly accepts?: Resource | 'bytes'
   readonly query?: Readonly<Record<string, string | ParameterDoc>>
   readonly headers?: Readonly<Record<string, string | ParameterDoc>>
   readonly failures: readonly number[]
@@ -126,13 +139,20 @@ export function route<Input extends object, const N extends Needs>(row: {
   access: 'token'
   rule: Rule<Input, N>
   doc: RouteDoc
+  /** As in the gate: judges what settings decide, and does what must not be done in a transaction. */
+  judge?: (call: Call, input: Input) => void
+  prepare?: (call: Call, input: Input) => Promise<Input>
   handle: (call: Call, passed: Passed<Input, N>) => Promise<Answer>
 }): Route {
-  const { handle, rule, ...rest } = row
+  const { handle, judge, prepare, rule, ...rest } = row
   return {
     ...rest,
     rule: rule as unknown as Rule<object, Needs>,
-    serve: (call) => call.api.gate.run(call.incoming, call.version, rule, (passed) => handle(call, passed)),
+    serve: (call) =>
+      call.api.gate.run(call.incoming, call.version, rule, (passed) => handle(call, passed), {
+        ...(judge === undefined ? {} : { judge: (input) => judge(call, input) }),
+        ...(prepare === undefined ? {} : { prepare: (input) => prepare(call, input) }),
+      }),
   }
 }
 

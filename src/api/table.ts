@@ -1,9 +1,11 @@
-import { within, type Version } from '../model/version.js'
+import { V1_0, within, type Version } from '../model/version.js'
 import type { Method, Route } from './route.js'
 
 /** The rows that one path has in one version. */
 interface Found {
   readonly methods: ReadonlyMap<Method, Route>
+  /** What only later versions do there: in this one it is as if there were no such path. */
+  readonly later: ReadonlySet<Method>
   readonly params: Record<string, string>
 }
 
@@ -15,23 +17,27 @@ interface Branch {
   readonly literals: Map<string, Branch>
   wildcard: { name: string; branch: Branch } | undefined
   readonly methods: Map<Method, Route>
+  readonly later: Set<Method>
 }
 
 /** Puts the rows of a version into a tree of segments, once. A literal segment wins over one that takes any text. */
 export function compileTable(routes: readonly Route[], version: Version): RouteTable {
   const root = newBranch()
   for (const route of routes) {
-    if (within(version, route.since, route.until)) insert(root, route)
+    if (within(version, route.since, route.until)) {
+      const { methods } = branchOf(root, checkDeclared(route))
+      if (methods.has(route.method)) throw new Error(`two rows for ${route.method} ${route.path}`)
+      methods.set(route.method, route)
+    } else if (within(version, V1_0, route.since)) branchOf(root, route).later.add(route.method)
   }
   return { find: (segments) => walk(root, segments, 0, {}) }
 }
 
 function newBranch(): Branch {
-  return { literals: new Map(), wildcard: undefined, methods: new Map() }
+  return { literals: new Map(), wildcard: undefined, methods: new Map(), later: new Set() }
 }
 
-function insert(root: Branch, route: Route): void {
-  checkDeclared(route)
+function branchOf(root: Branch, route: Route): Branch {
   let branch = root
   for (const segment of route.path.slice(1).split('/')) {
     if (segment.startsWith(':')) {
@@ -43,17 +49,17 @@ function insert(root: Branch, route: Route): void {
       branch = next
     }
   }
-  if (branch.methods.has(route.method)) throw new Error(`two rows for ${route.method} ${route.path}`)
-  branch.methods.set(route.method, route)
+  return branch
 }
 
 /** The types ask for it already; a row that slipped past them must not open a door either. */
-function checkDeclared(route: Route): void {
+function checkDeclared(route: Route): Route {
   const { access, rule }: Partial<Route> = route
   const { needs }: Partial<Route['rule']> = rule ?? {}
   if (access === undefined || needs === undefined) {
     throw new Error(`${route.method} ${route.path} does not say who may call it`)
   }
+  return route
 }
 
 function walk(
@@ -64,7 +70,7 @@ function walk(
 ): Found | undefined {
   const segment = segments[index]
   if (segment === undefined)
-    return branch.methods.size === 0 ? undefined : { methods: branch.methods, params }
+    return branch.methods.size === 0 ? undefined : { methods: branch.methods, later: branch.later, params }
   const literal = branch.literals.get(segment)
   const found = literal === undefined ? undefined : walk(literal, segments, index + 1, params)
   if (found !== undefined || branch.wildcard === undefined) return found

@@ -1,4 +1,4 @@
-import type { Horizon, ObjectRow } from '../gate/grants.js'
+import type { ObjectRow, Viewpoint } from '../gate/grants.js'
 import { metadataTag } from '../gate/preconditions.js'
 import type { ContentState } from '../model/content-state.js'
 import { formatId, ZERO_OID } from '../model/ids.js'
@@ -10,7 +10,7 @@ import { compileView, type Field } from './fields.js'
 
 interface FolderFacts {
   readonly object: ObjectRow
-  readonly horizon: Horizon
+  readonly viewpoint: Viewpoint
 }
 
 interface FileFacts extends FolderFacts {
@@ -53,14 +53,17 @@ export const FOLDER_FIELDS: readonly Field<FolderFacts>[] = [
     since: V1_0,
     schema: { type: 'boolean' },
     describe: 'Whether the folder is a shared folder.',
-    json: ({ object }) => (object.kind === 'mount' ? 'true' : 'false'),
+    json: (facts) => (shareOf(facts) === undefined ? 'false' : 'true'),
   },
   {
     key: 'sid',
     since: V1_3,
     schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
     describe: 'Shared folder identifier, present if is_shared is true.',
-    json: ({ object }) => (object.kind === 'mount' ? quoteHex(object.oid) : undefined),
+    json: (facts) => {
+      const sid = shareOf(facts)
+      return sid === undefined ? undefined : quoteHex(sid)
+    },
   },
 ]
 
@@ -116,25 +119,36 @@ function idOf(object: ObjectRow): string {
   return formatId(object.sid, object.oid)
 }
 
-/** A root is its own parent, and so is the top of a sandbox: nothing above it exists for the token. */
-function parentJson({ object, horizon }: FolderFacts): string {
+/** The share that a folder is: mounted in the caller's root, or standing for itself. */
+function shareOf({ object, viewpoint }: FolderFacts): string | undefined {
+  if (object.kind === 'mount') return object.oid
+  return object.parent === null && object.sid !== viewpoint.rootSid ? object.sid : undefined
+}
+
+/**
+ * A root is its own parent, and so is the top of a sandbox: nothing above it exists for the token. What is directly in a
+ * mounted share has the mount as its parent.
+ */
+function parentJson({ object, viewpoint }: FolderFacts): string {
+  const { sid, parent } = object
   const id = idOf(object)
-  const isTop = object.parent === null || (horizon.sandboxed && horizon.tops.includes(id))
-  return quoteHex(isTop ? id : formatId(object.sid, object.parent ?? ZERO_OID))
+  if (parent === null || (viewpoint.sandboxed && viewpoint.tops.includes(id))) return quoteHex(id)
+  const isInMount = parent === ZERO_OID && sid !== viewpoint.rootSid && viewpoint.isMounted
+  return quoteHex(isInMount ? formatId(viewpoint.rootSid, sid) : formatId(sid, parent))
 }
 
 /** The resources of the tree as one version writes them. */
 export interface Views {
-  folder(object: ObjectRow, horizon: Horizon, extra?: readonly string[]): string
-  file(object: ObjectRow, horizon: Horizon, state: ContentState, extra?: readonly string[]): string
+  folder(object: ObjectRow, viewpoint: Viewpoint, extra?: readonly string[]): string
+  file(object: ObjectRow, viewpoint: Viewpoint, state: ContentState, extra?: readonly string[]): string
 }
 
 export function compileViews(version: Version): Views {
   const folder = compileView(FOLDER_FIELDS, version)
   const file = compileView(FILE_FIELDS, version)
   return {
-    folder: (object, horizon, extra) => folder({ object, horizon }, extra),
-    file: (object, horizon, state, extra) => file({ object, horizon, state }, extra),
+    folder: (object, viewpoint, extra) => folder({ object, viewpoint }, extra),
+    file: (object, viewpoint, state, extra) => file({ object, viewpoint, state }, extra),
   }
 }
 

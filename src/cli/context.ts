@@ -34,7 +34,7 @@ export async function withInstallation<T>(
     return await body({
       settings,
       installation,
-      deps: commandDeps(installation, complain),
+      deps: commandDeps(installation, complain, settings),
       isJson: command.optsWithGlobals()['json'] === true,
       write: (work) => installation.db.write(work),
       read: (work) => installation.db.read(work),

@@ -10,6 +10,8 @@ import { randomHex } from '../model/secrets.js'
 import { nodeIdentity } from '../nodes/identity.js'
 import { localTurnstile, register } from '../nodes/turnstile.js'
 import type { ServiceDeps } from '../service/deps.js'
+import { ldapDirectory, type LdapSettings } from '../service/directory.js'
+import { passwordQueue } from '../service/password-queue.js'
 
 /** The stored state of a node, opened: what a server and a command both start from. */
 export interface Installation {
@@ -56,7 +58,14 @@ async function prepareFolder(dataDir: string): Promise<void> {
 }
 
 /** What the verbs need when no server runs in this process: nobody to signal, nobody to wait for. */
-export function commandDeps(installation: Installation, complain: ServiceDeps['complain']): ServiceDeps {
+export function commandDeps(
+  installation: Installation,
+  complain: ServiceDeps['complain'],
+  settings: { passwordLengthMin: number; ldap: LdapSettings | undefined } = {
+    passwordLengthMin: 8,
+    ldap: undefined,
+  },
+): ServiceDeps {
   return {
     ...installation.parts,
     turnstile: localTurnstile(register(1), 0),
@@ -64,6 +73,11 @@ export function commandDeps(installation: Installation, complain: ServiceDeps['c
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: Number.MAX_SAFE_INTEGER,
     quotaBytes: null,
+    signUpPolicy: 'invited',
+    passwordLengthMin: settings.passwordLengthMin,
+    hashing: passwordQueue(),
+    directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
+    publicUrl: undefined,
     complain,
   }
 }

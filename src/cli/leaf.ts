@@ -11,7 +11,8 @@ export function leaf(parent: Command, usage: string, description: string): Comma
 }
 
 export function addSettings(command: Command, settings: readonly Setting[]): void {
-  for (const { name, kind, help, fallback } of settings) {
+  for (const { name, kind, help, fallback, secret } of settings) {
+    if (secret === true) continue
     command.option(kind === 'switch' ? `--${name}` : `--${name} <value>`, `${help} (default: ${fallback})`)
   }
 }

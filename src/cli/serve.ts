@@ -11,6 +11,8 @@ import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.j
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
+import { postman, type Postman } from '../service/mail.js'
+import { outboxTransport, smtpTransport } from '../service/mail-transports.js'
 import { sweepSignIns } from '../service/sign-in-sweep.js'
 import { sweep } from '../service/sweep.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
@@ -20,6 +22,7 @@ import { WORKER_SETTINGS } from './worker-settings.js'
 
 const EXPIRE_EVERY_MS = 60_000
 const LEFTOVERS_EVERY_MS = 30 * 60_000
+const MAIL_EVERY_MS = 1_000
 /** A worker that keeps dying at once is not started in a hurry. */
 const RESTART_DELAY_MS = 500
 const STOP_MARGIN_MS = 3_000
@@ -34,7 +37,7 @@ export async function serve(
   try {
     const lock = lockDataFolder(installation.dataDir)
     const ready = await prepare(settings, installation)
-    const duties = startDuties(ready, installation, log)
+    const duties = await startDuties(ready, installation, log)
     const started =
       ready.workers === 1
         ? await runAlone(ready, installation, duties, log)
@@ -95,8 +98,12 @@ interface Duties {
   stop(): Promise<void>
 }
 
-/** What one process does for the whole node: it keeps the register, sweeps, and moves the log into the database. */
-function startDuties(settings: ServeSettings, installation: Installation, log: Logger): Duties {
+/** What one process does for the whole node: the register, the sweep, the mails, the log moved into the database. */
+async function startDuties(
+  settings: ServeSettings,
+  installation: Installation,
+  log: Logger,
+): Promise<Duties> {
   const shared = register(settings.uploadsMax, (isFull) => broadcast({ say: 'full', isFull }))
   const checkpointer =
     settings.database === undefined
@@ -110,7 +117,9 @@ function startDuties(settings: ServeSettings, installation: Installation, log: L
     },
     installation.db,
   )
+  const mails = await openMails(settings, installation, log)
   const stops = [
+    repeat(MAIL_EVERY_MS, () => mails.deliver(), log),
     repeat(Math.min(EXPIRE_EVERY_MS, settings.uploadLifetimeMs / 2), () => broom.expireUploads(), log),
     repeat(LEFTOVERS_EVERY_MS, () => broom.removeLeftovers(), log),
     repeat(LEFTOVERS_EVERY_MS, () => sweepSignIns(installation.db, Date.now()), log),
@@ -118,10 +127,21 @@ function startDuties(settings: ServeSettings, installation: Installation, log: L
   return {
     shared,
     async stop() {
+      mails.stop()
       for (const stop of stops) await stop()
       await checkpointer?.stop()
     },
   }
+}
+
+async function openMails(settings: ServeSettings, installation: Installation, log: Logger): Promise<Postman> {
+  const { smtp, from, retryMs } = settings.mail
+  const transport =
+    smtp === undefined
+      ? outboxTransport(join(installation.dataDir, 'outbox'), from)
+      : await smtpTransport(smtp, from)
+  const complain = (message: string, error: unknown): void => log.error({ err: error }, message)
+  return postman({ db: installation.db, now: Date.now, transport, retryMs, complain })
 }
 
 /** Runs a task at once and then again and again, never twice at a time. */
@@ -132,7 +152,7 @@ function repeat(everyMs: number, task: () => Promise<unknown>, log: Logger): () 
     if (!isIdle) return
     isIdle = false
     running = task()
-      .catch((error: unknown) => log.error({ err: error }, 'the sweep failed'))
+      .catch((error: unknown) => log.error({ err: error }, 'a duty of the node failed'))
       .finally(() => {
         isIdle = true
       })

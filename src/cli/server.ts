@@ -17,10 +17,18 @@ import { V1_0, V1_1, V1_2, V1_3, V1_4 } from '../model/version.js'
 import { watchDiskSpace } from '../nodes/disk-space.js'
 import { logRequests, type Logger } from '../nodes/log.js'
 import { metrics } from '../nodes/metrics.js'
+import { accounts } from '../service/accounts.js'
 import { contents } from '../service/contents.js'
 import type { ServiceDeps, Signal, Turnstile } from '../service/deps.js'
+import { devices, deviceUses } from '../service/devices.js'
+import { ldapDirectory } from '../service/directory.js'
 import { downloads } from '../service/downloads.js'
+import { invitees } from '../service/invitees.js'
+import { passwordQueue } from '../service/password-queue.js'
+import { passwords } from '../service/passwords.js'
 import { presence } from '../service/presence.js'
+import { quotas } from '../service/quotas.js'
+import { sharing } from '../service/sharing-verbs.js'
 import { space } from '../service/space.js'
 import { tree } from '../service/tree.js'
 import { uploads } from '../service/uploads.js'
@@ -53,6 +61,7 @@ export async function buildServer(
 ): Promise<Server> {
   const { db, nodeId, dataDir } = installation
   const disk = await watchDiskSpace(dataDir)
+  const complain: ServiceDeps['complain'] = (message, error) => log.error({ err: error }, message)
   const deps: ServiceDeps = {
     ...installation.parts,
     turnstile: neighbours.turnstile,
@@ -60,12 +69,18 @@ export async function buildServer(
     diskFreeBytes: disk.freeBytes,
     uploadLifetimeMs: settings.uploadLifetimeMs,
     quotaBytes: settings.quotaBytes,
-    complain: (message, error) => log.error({ err: error }, message),
+    signUpPolicy: settings.signUpPolicy,
+    passwordLengthMin: settings.passwordLengthMin,
+    hashing: passwordQueue(),
+    directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
+    publicUrl: settings.baseUrl,
+    complain,
   }
   const spaceOf = space(deps)
   const here = presence(deps, spaceOf)
   const downloadsUnderWay = downloads(deps, db)
-  const auth = authenticator(nodeId, deps.now)
+  const uses = deviceUses(deps, db)
+  const auth = authenticator(nodeId, deps.now, uses.note)
   const door = apiDoor(
     {
       gate: gate({ db, auth, nodeId, now: deps.now, stateOf: here.stateOf }),
@@ -76,6 +91,12 @@ export async function buildServer(
       downloads: downloadsUnderWay,
       listings: keptListings(settings.listingCacheBytes),
       turnstile: neighbours.turnstile,
+      accounts: accounts(deps),
+      passwords: passwords(deps),
+      invitees: invitees(deps),
+      devices: devices(deps, uses),
+      quotas: quotas(deps),
+      sharing: sharing(deps),
       service: deps,
       baseUrl: ({ exchange }) => baseUrlOf(settings, exchange),
     },
@@ -132,6 +153,7 @@ export async function buildServer(
       await listener.stop()
       downloadsUnderWay.stop()
       disk.stop()
+      await uses.stop()
       await installation.close()
     },
   }

@@ -2,15 +2,13 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parse as parseToml } from 'smol-toml'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
-import {
-  SIGN_IN_SETTINGS,
-  signInSettings,
-  type SignInSettings,
-  type SignUpPolicy,
-} from './sign-in-settings.js'
+import type { SignUpPolicy } from '../service/deps.js'
+import type { LdapSettings } from '../service/directory.js'
+import { ldapSettings, mailSettings, type MailSettings } from './settings-outside.js'
+import { SIGN_IN_SETTINGS, signInSettings, type SignInSettings } from './sign-in-settings.js'
+import { UsageError } from './usage-error.js'
 
-/** Wrong usage: one clear line and exit status 2. */
-export class UsageError extends Error {}
+export { UsageError } from './usage-error.js'
 
 type Kind = 'text' | 'number' | 'switch'
 
@@ -40,6 +38,20 @@ const COMMON: readonly Setting[] = [
     help: 's3://bucket?endpoint=… for an S3 store',
   },
   { name: 'password-min', kind: 'number', fallback: '8', help: 'characters that a password must have' },
+  {
+    name: 'ldap',
+    kind: 'text',
+    fallback: 'off',
+    help: 'directory of people: ldaps://host?base=…&bind=…&filter=…',
+  },
+  {
+    name: 'ldap-password',
+    kind: 'text',
+    fallback: 'none',
+    help: 'password of the bind; not a flag',
+    secret: true,
+  },
+  { name: 'ldap-password-file', kind: 'text', fallback: 'none', help: 'file that holds it' },
 ]
 
 const SERVE: readonly Setting[] = [
@@ -98,7 +110,12 @@ const SERVE: readonly Setting[] = [
     help: 'smtp://user:password@host:port',
   },
   { name: 'mail-from', kind: 'text', fallback: 'none', help: 'sender of mails' },
-  { name: 'ldap', kind: 'text', fallback: 'off', help: 'ldaps://host?base=…&bind=…&filter=…' },
+  {
+    name: 'mail-retry',
+    kind: 'number',
+    fallback: '60',
+    help: 'seconds until a failed mail is tried again; doubles each time',
+  },
   {
     name: 'listing-cache-bytes',
     kind: 'number',
@@ -151,6 +168,7 @@ export interface CommonSettings {
   readonly dataDir: string
   readonly database: string | undefined
   readonly passwordLengthMin: number
+  readonly ldap: LdapSettings | undefined
 }
 
 export interface ServeSettings extends CommonSettings {
@@ -165,10 +183,11 @@ export interface ServeSettings extends CommonSettings {
   readonly uploadLifetimeMs: number
   readonly legacyVersions: boolean
   readonly quotaBytes: number | null
+  readonly signUpPolicy: SignUpPolicy
+  readonly mail: MailSettings
   readonly listingCacheBytes: number
   readonly logLevel: string
   readonly limits: HttpLimits
-  readonly signUpPolicy: SignUpPolicy
   readonly signIn: SignInSettings
 }
 
@@ -244,6 +263,7 @@ export function commonSettings(values: Values): CommonSettings {
     dataDir: values.text('data') ?? './data',
     database: values.text('database'),
     passwordLengthMin: values.number('password-min', { min: 1 }) ?? 8,
+    ldap: ldapSettings(values),
   }
 }
 
@@ -271,10 +291,11 @@ export function serveSettings(values: Values): ServeSettings {
     uploadLifetimeMs: (values.number('upload-lifetime', { min: 1 }) ?? 86_400) * 1000,
     legacyVersions: values.isOn('legacy-versions'),
     quotaBytes: values.number('quota') ?? null,
+    signUpPolicy: choice(values, 'signup', SIGNUP) ?? 'invited',
+    mail: mailSettings(values),
     listingCacheBytes: values.number('listing-cache-bytes') ?? 16 * 1024 * 1024,
     logLevel: choice(values, 'log-level', LOG_LEVELS) ?? 'info',
     limits: limits(values),
-    signUpPolicy: choice(values, 'signup', SIGNUP) ?? 'invited',
     signIn: signInSettings(values),
   }
 }

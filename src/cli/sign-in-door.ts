@@ -9,16 +9,15 @@ import { apps } from '../service/apps.js'
 import { authorizations } from '../service/authorizations.js'
 import type { ServiceDeps } from '../service/deps.js'
 import { guesses } from '../service/guesses.js'
-import { localPasswords } from '../service/local-passwords.js'
+import { signUps } from '../service/invitees-signup.js'
 import { ownTokens } from '../service/own-tokens.js'
-import { passwordQueue } from '../service/password-queue.js'
+import { signIns } from '../service/passwords-signin.js'
 import { profiles } from '../service/profiles.js'
 import { resets } from '../service/resets.js'
 import { secondFactor } from '../service/second-factor.js'
 import { sessions } from '../service/sessions.js'
 import { setUp } from '../service/set-up.js'
 import { signIn } from '../service/sign-in.js'
-import { signUps } from '../service/sign-up.js'
 import { tokens } from '../service/tokens.js'
 import type { ServeSettings } from './settings.js'
 
@@ -33,19 +32,26 @@ export function signInDoor(
   const { now, complain } = deps
   const { passwordLengthMin, signIn: lives, signUpPolicy } = settings
   const counts = guesses(db, now, { failuresMax: lives.failuresMax, windowMs: lives.failuresWindowMs })
-  const passwords = passwordQueue()
   const web = sessions({ now }, lives)
   const factor = secondFactor({ now })
   const issued = tokens(deps)
   const people = accounts(deps)
-  const shared = { now, db, accounts: people, sessions: web, passwords, guesses: counts, passwordLengthMin }
+  const shared = {
+    now,
+    db,
+    accounts: people,
+    sessions: web,
+    passwords: deps.hashing,
+    guesses: counts,
+    passwordLengthMin,
+  }
   return oauthDoor({
     now,
     gate: sessionGate({ db, now, idleMs: lives.idleMs }),
     sessions: web,
-    signIn: signIn({ ...shared, secondFactor: factor, verifyPassword: localPasswords(db, passwords) }),
+    signIn: signIn({ ...shared, secondFactor: factor, verifyPassword: signIns(deps, db).verifyPassword }),
     secondFactor: factor,
-    passwords,
+    passwords: deps.hashing,
     authorizations: authorizations({
       now,
       db,
@@ -57,7 +63,7 @@ export function signInDoor(
     apps: apps(deps),
     profiles: profiles(shared),
     resets: resets({ ...shared, lifetimeMs: lives.resetMs, complain }),
-    signUps: signUps({ ...shared, policy: signUpPolicy }),
+    signUps: signUps(deps, db),
     setUp: setUp(shared),
     passwordLengthMin,
     isSignUpOpen: signUpPolicy === 'open',

@@ -1,4 +1,3 @@
-import type { SignUpPolicy } from '../service/sign-up.js'
 import type { Setting, Values } from './settings.js'
 
 /** How long what leads to a session lives, and how many failures are borne. */
@@ -49,5 +48,3 @@ export function signInSettings(values: Values): SignInSettings {
     failuresWindowMs: whole('failures-window') * 1000,
   }
 }
-
-export type { SignUpPolicy }

@@ -1,8 +1,11 @@
 import type { Command } from 'commander'
 import { listUsers, type UserRow } from '../db/users.js'
-import { accounts, hashPassword } from '../service/accounts.js'
+import { normalAddress } from '../model/addresses.js'
+import { Failure } from '../model/failures.js'
+import { accounts } from '../service/accounts.js'
 import { COMMAND_LINE } from '../service/journal.js'
-import { withInstallation } from './context.js'
+import { hashPassword } from '../service/passwords.js'
+import { withInstallation, type Context } from './context.js'
 import { print, readPassword } from './output.js'
 import { UsageError } from './settings.js'
 import { leaf } from './leaf.js'
@@ -16,17 +19,21 @@ export function addUserCommands(program: Command): void {
     .option('--admin', 'an admin of the organization')
     .option('--password-stdin', 'read a password from standard input')
     .action(async (email: string, options: Record<string, unknown>, command: Command) => {
-      await withInstallation(command, async (context) => {
+      await withPeople(command, async (context) => {
         const password = options['passwordStdin'] === true ? await readPassword() : undefined
         const passwordHash =
           password === undefined ? null : await hashPassword(password, context.settings.passwordLengthMin)
+        const entry = await context.deps.directory?.find(normalAddress(email))
+        if (entry !== undefined && passwordHash !== null)
+          throw new Failure('conflict', `the directory holds the password of ${email}`)
         const made = await context.write((tx) =>
           accounts(context.deps).add(tx, COMMAND_LINE, {
             email,
-            firstName: String(options['firstName']),
-            lastName: String(options['lastName']),
+            firstName: entry?.firstName ?? String(options['firstName']),
+            lastName: entry?.lastName ?? String(options['lastName']),
             isAdmin: options['admin'] === true,
             passwordHash,
+            isExternal: entry !== undefined,
           }),
         )
         print(context.isJson, { ...personOf(made), shares: [], invitations: [] }, () => [
@@ -36,7 +43,7 @@ export function addUserCommands(program: Command): void {
     })
 
   leaf(user, 'list', 'the users by address').action(async (_: unknown, command: Command) => {
-    await withInstallation(command, async (context) => {
+    await withPeople(command, async (context) => {
       const users = await context.read(listUsers)
       const rows = users.map((row) => ({
         ...personOf(row),
@@ -52,7 +59,7 @@ export function addUserCommands(program: Command): void {
 
   leaf(user, 'remove <email>', 'remove a user with everything that is theirs alone').action(
     async (email: string, _: unknown, command: Command) => {
-      await withInstallation(command, async (context) => {
+      await withPeople(command, async (context) => {
         await context.write((tx) => accounts(context.deps).remove(tx, COMMAND_LINE, email))
         print(context.isJson, { removed: email }, () => [`removed ${email}`])
       })
@@ -62,7 +69,7 @@ export function addUserCommands(program: Command): void {
   leaf(user, 'passwd <email>', 'set a password')
     .requiredOption('--password-stdin', 'read the password from standard input')
     .action(async (email: string, _: unknown, command: Command) => {
-      await withInstallation(command, async (context) => {
+      await withPeople(command, async (context) => {
         const passwordHash = await hashPassword(await readPassword(), context.settings.passwordLengthMin)
         await context.write((tx) => accounts(context.deps).setPassword(tx, COMMAND_LINE, email, passwordHash))
         print(context.isJson, { email }, () => [`the password of ${email} is set`])
@@ -72,7 +79,7 @@ export function addUserCommands(program: Command): void {
   leaf(user, 'admin <email> <on|off>', 'make a user an admin, or no longer one').action(
     async (email: string, wish: string, _: unknown, command: Command) => {
       if (wish !== 'on' && wish !== 'off') throw new UsageError('say on or off')
-      await withInstallation(command, async (context) => {
+      await withPeople(command, async (context) => {
         await context.write((tx) => accounts(context.deps).setAdmin(tx, COMMAND_LINE, email, wish === 'on'))
         print(context.isJson, { email, is_admin: wish === 'on' }, () => [
           `${email} is ${wish === 'on' ? 'an' : 'no'} admin`,
@@ -84,7 +91,7 @@ export function addUserCommands(program: Command): void {
   leaf(user, 'quota <email> <bytes|none>', 'set how much a user may keep').action(
     async (email: string, wish: string, _: unknown, command: Command) => {
       const bytes = wish === 'none' ? null : byteCount(wish)
-      await withInstallation(command, async (context) => {
+      await withPeople(command, async (context) => {
         await context.write((tx) => accounts(context.deps).setQuota(tx, COMMAND_LINE, email, bytes))
         print(context.isJson, { email, quota: wish === 'none' ? 'none' : bytes }, () => [
           `the quota of ${email} is ${wish}`,
@@ -92,6 +99,16 @@ export function addUserCommands(program: Command): void {
       })
     },
   )
+}
+
+/** An address, name or password that is refused is a failure, not wrong usage: scripts pass on what people typed. */
+async function withPeople(command: Command, body: (context: Context) => Promise<void>): Promise<void> {
+  try {
+    await withInstallation(command, body)
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'badArgs') throw new Error(error.message, { cause: error })
+    throw error
+  }
 }
 
 /** A number of bytes as an argument. */

@@ -37,6 +37,11 @@ export async function setCodeToken(tx: Tx, hash: string, tokenHash: string): Pro
   await tx.run('UPDATE codes SET token_hash = $2 WHERE hash = $1', hash, tokenHash)
 }
 
+/** What was not yet exchanged for a token. */
+export async function deleteUnusedCodes(tx: Tx, userId: string): Promise<void> {
+  await tx.run('DELETE FROM codes WHERE user_id = $1 AND token_hash IS NULL', userId)
+}
+
 /** False when the form was spent before. */
 export async function spendForm(tx: Tx, hash: string, expiresMs: number): Promise<boolean> {
   const inserted = await tx.run(

@@ -1,3 +1,4 @@
+import { ZERO_OID } from '../model/ids.js'
 import type { Tx } from './db.js'
 
 export type ObjectKind = 'folder' | 'file' | 'mount'
@@ -15,6 +16,11 @@ export interface ObjectRow {
   content: string | null
   size: number | null
   modified_ms: number | null
+}
+
+/** Where the children of a folder are: those of a mount are in the store of its share. */
+export function insideOf({ sid, oid, kind }: ObjectRow): { sid: string; oid: string } {
+  return kind === 'mount' ? { sid: oid, oid: ZERO_OID } : { sid, oid }
 }
 
 const COLUMNS = 'sid, oid, parent, name, kind, rev, listing, content, size, modified_ms'
@@ -158,20 +164,21 @@ export async function setContent(
   }
 }
 
-/** What goes when the object and everything below it goes: the content names, the bytes, the number of objects. */
+/** What an object and everything below it comes to: the content names, the bytes, the number of objects and mounts. */
 export async function measureSubtree(
   tx: Tx,
   sid: string,
   oid: string,
-): Promise<{ contents: string[]; bytes: number; objects: number }> {
+): Promise<{ contents: string[]; bytes: number; objects: number; mounts: number }> {
   const contents = await tx.all<{ content: string }>(
     `${SUBTREE} SELECT DISTINCT o.content AS content FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid
      WHERE o.content IS NOT NULL`,
     sid,
     oid,
   )
-  const sums = await tx.get<{ bytes: number; objects: number }>(
-    `${SUBTREE} SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT) AS bytes, COUNT(*) AS objects
+  const sums = await tx.get<{ bytes: number; objects: number; mounts: number }>(
+    `${SUBTREE} SELECT CAST(COALESCE(SUM(o.size), 0) AS BIGINT) AS bytes, COUNT(*) AS objects,
+       COUNT(CASE WHEN o.kind = 'mount' THEN 1 END) AS mounts
      FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid`,
     sid,
     oid,
@@ -180,7 +187,19 @@ export async function measureSubtree(
     contents: contents.map((row) => row.content),
     bytes: sums?.bytes ?? 0,
     objects: sums?.objects ?? 0,
+    mounts: sums?.mounts ?? 0,
   }
+}
+
+/** The shares that are mounted at the object or below it, by their ids. */
+export async function listMountsInSubtree(tx: Tx, sid: string, oid: string): Promise<string[]> {
+  const rows = await tx.all<{ oid: string }>(
+    `${SUBTREE} SELECT o.oid AS oid FROM subtree s JOIN objects o ON o.sid = $1 AND o.oid = s.oid
+     WHERE o.kind = 'mount' ORDER BY o.oid`,
+    sid,
+    oid,
+  )
+  return rows.map((row) => row.oid)
 }
 
 /** The staged files of the uploads in progress in the object and below it. */
@@ -202,8 +221,8 @@ export async function deleteSubtree(tx: Tx, object: ObjectRow): Promise<void> {
   await touchListing(tx, object.sid, object.parent)
 }
 
-/** Every function here that changes a child tells its parent, so that a kept list of children is known to be old. */
-async function touchListing(tx: Tx, sid: string, parent: string | null): Promise<void> {
+/** Whoever changes a child tells its parent, so that a kept list of children is known to be old. */
+export async function touchListing(tx: Tx, sid: string, parent: string | null): Promise<void> {
   if (parent === null) return
   await tx.run('UPDATE objects SET listing = listing + 1 WHERE sid = $1 AND oid = $2', sid, parent)
 }

@@ -13,3 +13,9 @@ export async function listStagedOfUser(tx: Tx, userId: string): Promise<string[]
   )
   return rows.map((row) => row.staged)
 }
+
+/** The staged files of everything that anybody is uploading into the store. */
+export async function listStagedInStore(tx: Tx, sid: string): Promise<string[]> {
+  const rows = await tx.all<{ staged: string }>('SELECT staged FROM uploads WHERE sid = $1', sid)
+  return rows.map((row) => row.staged)
+}

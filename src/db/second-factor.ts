@@ -1,17 +1,18 @@
 import type { Tx } from './db.js'
 
-export async function setSecondFactor(
-  tx: Tx,
-  userId: string,
-  secret: string | null,
-  step: number,
-): Promise<void> {
+export async function setSecondFactor(tx: Tx, userId: string, secret: string, step: number): Promise<void> {
   await tx.run(
     'UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1',
     userId,
     secret,
     step,
   )
+}
+
+/** With its secret its recovery codes are worthless too. */
+export async function clearSecondFactor(tx: Tx, userId: string): Promise<void> {
+  await tx.run('UPDATE users SET second_factor = NULL, second_factor_step = 0 WHERE id = $1', userId)
+  await deleteRecoveryCodes(tx, userId)
 }
 
 /** False when a code of this time step or of a later one was used before. */

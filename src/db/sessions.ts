@@ -91,7 +91,7 @@ export function deleteSession(tx: Tx, hash: string): Promise<number> {
   return tx.run('DELETE FROM sessions WHERE hash = $1', hash)
 }
 
-export function deleteSessions(tx: Tx, userId: string, exceptHash: string): Promise<number> {
+export function deleteSessions(tx: Tx, userId: string, exceptHash = ''): Promise<number> {
   return tx.run('DELETE FROM sessions WHERE user_id = $1 AND hash <> $2', userId, exceptHash)
 }
 

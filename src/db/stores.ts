@@ -26,3 +26,17 @@ export async function setAppdata(tx: Tx, sid: string, oid: string): Promise<void
 export async function deleteStore(tx: Tx, sid: string): Promise<void> {
   await tx.run('DELETE FROM stores WHERE sid = $1', sid)
 }
+
+/** What counts against a person's quota: what their root holds, and every share they have joined, in full. */
+export async function sumUseOfPerson(tx: Tx, person: { userId: string; rootSid: string }): Promise<number> {
+  const row = await tx.get<{ bytes: number }>(
+    `SELECT CAST(COALESCE(SUM(held.used), 0) AS BIGINT) AS bytes FROM (
+       SELECT used FROM stores WHERE sid = $1
+       UNION ALL
+       SELECT s.used FROM memberships m JOIN stores s ON s.sid = m.sid WHERE m.user_id = $2 AND m.state = 'joined'
+     ) held`,
+    person.rootSid,
+    person.userId,
+  )
+  return row?.bytes ?? 0
+}

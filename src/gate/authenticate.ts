@@ -11,6 +11,7 @@ import type { Caller } from './caller.js'
 
 const TOKEN_HEX_DIGITS = 64
 const SCOPE_CACHE_ENTRIES = 1000
+const USE_NOTED_EVERY_MS = 60_000
 
 export interface Authenticator {
   /** The hash of the token that the request carries, 401 when it carries none or in the wrong way. */
@@ -19,7 +20,12 @@ export interface Authenticator {
   authenticate(tx: Tx, tokenHash: string, exchange: Exchange, version: Version): Promise<Caller>
 }
 
-export function authenticator(nodeId: string, now: () => number): Authenticator {
+/** `noteUse` hears of tokens in use whose last use is not known, or was a while ago; it must not take time. */
+export function authenticator(
+  nodeId: string,
+  now: () => number,
+  noteUse: (deviceId: string, usedMs: number) => void = () => undefined,
+): Authenticator {
   const scopeLists = new Map<string, ScopeList>()
 
   function scopeListOf(text: string): ScopeList {
@@ -40,8 +46,12 @@ export function authenticator(nodeId: string, now: () => number): Authenticator 
 
     async authenticate(tx, tokenHash, exchange, version) {
       const holder = await findHolder(tx, tokenHash, nodeId)
-      if (holder === undefined || (holder.expires_ms !== null && holder.expires_ms <= now())) {
+      const nowMs = now()
+      if (holder === undefined || (holder.expires_ms !== null && holder.expires_ms <= nowMs)) {
         throw unauthorized('the access token is not valid')
+      }
+      if (holder.used_ms === null || nowMs - holder.used_ms >= USE_NOTED_EVERY_MS) {
+        noteUse(holder.device_id, nowMs)
       }
       const scopes = scopeListOf(holder.scopes)
       return {

@@ -9,16 +9,21 @@ import { checkConsistency } from './affinity.js'
 import type { Authenticator } from './authenticate.js'
 import { authorize } from './authorize.js'
 import type { Caller } from './caller.js'
+import type { ShareGrant } from './grants.js'
 import type { GrantsOf, Needs } from './needs.js'
 import { ifMatchHolds, metadataTag, preconditionFailed } from './preconditions.js'
 import { MustWrite } from './sandbox.js'
+import { checkShareCondition } from './share-tags.js'
 
 /** What a route asks of a request before its handler runs. */
 export interface Rule<Input extends object, N extends Needs> {
   readonly effect: 'read' | 'write'
   readonly needs: N
-  /** If-Match is about the metadata of the grant named `object`; absent: the header is ignored or the handler's. */
-  readonly matches?: 'metadata'
+  /**
+   * If-Match is about the metadata of the grant named `object`, or about the grant named `share`; absent: the header is
+   * ignored or the handler's.
+   */
+  readonly matches?: 'metadata' | 'share'
   /** The token may come as a query parameter, for plain links. */
   readonly queryToken?: boolean
   /** Checks the syntax of path, query and headers. */
@@ -42,6 +47,17 @@ export interface Passed<Input, N extends Needs> {
   readonly grants: GrantsOf<N>
 }
 
+/** What a route does between the body of a request and the transaction that writes. */
+export interface Steps<Input> {
+  /** Judges what only settings can tell; it is a part of the check of the body. */
+  readonly judge?: (input: Input) => void
+  /**
+   * Takes time or asks the outside world, and so runs in no transaction. Every check that can be made without it has
+   * been passed by then, and is made again afterwards.
+   */
+  readonly prepare?: (input: Input) => Promise<Input>
+}
+
 /** A request that has shown its token: what the checks of its transactions start from. */
 export interface Admitted {
   readonly tokenHash: string
@@ -56,6 +72,7 @@ export interface Gate {
     version: Version,
     rule: Rule<Input, N>,
     handle: (passed: Passed<Input, N>) => Promise<T>,
+    steps?: Steps<Input>,
   ): Promise<T>
   /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
   admit(exchange: Exchange, version: Version): Promise<Admitted>
@@ -99,7 +116,8 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     const input = makeInput()
     const fields = input as Readonly<Record<string, unknown>>
     const grants = await authorize(tx, caller, rule.needs, fields, { canWrite, nowMs: now() })
-    if (rule.matches !== undefined) await checkCondition(tx, caller, exchange, matchedObject(grants))
+    if (rule.matches === 'share') checkShareCondition(exchange, matchedShare(grants))
+    else if (rule.matches !== undefined) await checkCondition(tx, caller, exchange, matchedObject(grants))
     return { tx, caller, input, grants }
   }
 
@@ -140,7 +158,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     writing: (admitted, rule, input, handle) =>
       db.write(async (tx) => handle(await pass(tx, admitted, rule, () => input, true))),
 
-    async run(incoming, version, rule, handle) {
+    async run(incoming, version, rule, handle, steps) {
       const { exchange } = incoming
       if (rule.effect === 'read') {
         const admitted = { tokenHash: auth.tokenOf(exchange, rule.queryToken ?? false), exchange, version }
@@ -158,6 +176,11 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
         const bytes = await readBody(exchange, exchange.limits.jsonBytes)
         input = rule.body(parseJson(bytes, exchange.limits.jsonDepth, exchange.limits.jsonKeys), input)
       }
+      steps?.judge?.(input)
+      if (steps?.prepare !== undefined) {
+        await gate.reading(admitted, rule, input, () => Promise.resolve())
+        input = await steps.prepare(input)
+      }
       return gate.writing(admitted, rule, input, handle)
     },
   }
@@ -169,4 +192,10 @@ function matchedObject(grants: object): ObjectRow {
   const { object } = grants as { object?: { object: ObjectRow } }
   if (object === undefined) throw new Error('a condition needs a grant named object')
   return object.object
+}
+
+function matchedShare(grants: object): ShareGrant {
+  const { share } = grants as { share?: ShareGrant }
+  if (share === undefined) throw new Error('a condition needs a grant named share')
+  return share
 }

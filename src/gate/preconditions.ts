@@ -39,6 +39,12 @@ export function checkContentCondition(exchange: Exchange, object: ObjectRow): vo
   if (!matchesTag(condition, writableTags(object))) throw preconditionFailed(strongTag(object.content))
 }
 
+/** If-Match of a write of something that has one tag. */
+export function checkIfMatch(exchange: Exchange, opaque: string, tag: string): void {
+  const condition = conditionOf(exchange, 'if-match')
+  if (condition !== undefined && !matchesTag(condition, [opaque])) throw preconditionFailed(tag)
+}
+
 /** Tells the tag that would have matched. */
 export function preconditionFailed(tag: string): Failure {
   return new Failure('preconditionFailed', 'If-Match names no current entity tag', { ETag: tag })

@@ -10,7 +10,7 @@ import type { SecondFactor } from '../service/second-factor.js'
 import type { Sessions } from '../service/sessions.js'
 import type { SetUp } from '../service/set-up.js'
 import type { SignIn } from '../service/sign-in.js'
-import type { SignUps } from '../service/sign-up.js'
+import type { SignUps } from '../service/invitees-signup.js'
 
 /** What the door stands on; put together in `cli`. */
 export interface OauthDeps {

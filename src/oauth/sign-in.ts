@@ -15,6 +15,7 @@ import {
   whereabouts,
   type PageRequest,
 } from './requests.js'
+import { sentence } from './sentences.js'
 import { TEXTS } from './texts.js'
 
 /** Where the browser goes on after signing in, and why it is asked to. */
@@ -147,7 +148,11 @@ export function signInPages(
         })
       } catch (error) {
         if (!(error instanceof Failure) || error.kind !== 'unavailable') throw error
-        return showSignIn(request, { next }, { status: 503, problem: TEXTS.signIn.unavailable, email })
+        return showSignIn(
+          request,
+          { next },
+          { status: 503, problem: TEXTS.signIn.unavailable(sentence(error.message)), email },
+        )
       }
       if (signedIn === undefined) {
         return showSignIn(request, { next }, { status: 401, problem: TEXTS.signIn.wrong, email })

@@ -30,7 +30,7 @@ function newsOf(error: unknown): News {
 /** The two ways to an account of one's own: by an invitation, and as the first person of an installation. */
 export function signUpPages(deps: OauthDeps): Record<'get' | 'post' | 'getSetUp' | 'postSetUp', Handler> {
   async function show(request: PageRequest, news: News = {}): Promise<void> {
-    const code = value(request, 'code')
+    const code = codeOf(request)
     const invited = code === '' ? undefined : await deps.signUps.addressFor(code)
     replyPage(request.exchange, {
       title: TEXTS.signUp.title,
@@ -89,7 +89,7 @@ export function signUpPages(deps: OauthDeps): Record<'get' | 'post' | 'getSetUp'
       try {
         made = await deps.signIn.guarded('sign-up', request.exchange.client, () =>
           deps.signUps.signUp({
-            code: value(request, 'code'),
+            code: codeOf(request),
             email: value(request, 'email'),
             ...typed(request),
             origin: request.exchange.client,
@@ -122,6 +122,11 @@ function introduction(deps: OauthDeps): string {
 
 function value(request: PageRequest, name: string): string {
   return request.form.one(name) ?? request.query.one(name) ?? ''
+}
+
+/** As it was sent, without what typing and copying adds. */
+function codeOf(request: PageRequest): string {
+  return value(request, 'code').replace(/[\s\p{Cc}]/gu, '')
 }
 
 function typed(request: PageRequest): { firstName: string; lastName: string; password: string } {

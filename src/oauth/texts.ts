@@ -80,7 +80,7 @@ export const TEXTS = {
     over: 'You were not signed in in time, or gave too many wrong codes. Start again.',
     passwordIsSet: 'Your new password is set. Sign in with it.',
     signedOut: 'You are signed out.',
-    unavailable: 'Your organization’s directory does not answer at this moment. Try again in a few minutes.',
+    unavailable: (reason: string) => `${reason} Try again in a few minutes.`,
   },
 
   secondFactor: {

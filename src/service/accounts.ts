@@ -1,27 +1,38 @@
 import type { Tx } from '../db/db.js'
-import { insertObject, measureSubtree } from '../db/objects.js'
-import { deleteStore, insertStore } from '../db/stores.js'
-import { deleteStoreObjects, listStagedOfUser } from '../db/removal.js'
+import { deleteInvitee } from '../db/invitees.js'
 import {
   countAdmins,
-  deleteUser,
+  findOtherAdmin,
+  findUser,
   findUserByEmail,
   insertUser,
+  listPeopleAfter,
+  listPeopleBefore,
   setUserAdmin,
-  setUserPassword,
+  setUserNames,
   setUserQuota,
+  type PersonRow,
   type UserRow,
 } from '../db/users.js'
+import type { CallerGrant, PersonGrant } from '../gate/grants.js'
+import { normalAddress } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
-import { ZERO_OID } from '../model/ids.js'
-import { nameKey, ROOT_NAME } from '../model/names.js'
+import { ROOT_NAME } from '../model/names.js'
+import type { Page, PageWish } from '../model/pages.js'
+import { personName } from '../model/people.js'
 import { randomHex } from '../model/secrets.js'
+import { deleteUser } from './accounts-removal.js'
 import type { ServiceDeps } from './deps.js'
+import { holdAddresses } from './invitees.js'
 import { record, type Actor } from './journal.js'
-import { releaseContents, removeStaged } from './release.js'
+import { changePassword } from './passwords.js'
+import { addressGotAccount, personRenamed } from './sharing.js'
+import { createStore } from './stores.js'
+
+export { hashPassword } from './passwords.js'
+export type { PersonRow, UserRow } from '../db/users.js'
 
 const ID_BYTES = 16
-const EMAIL_LENGTH_MAX = 254
 
 export interface NewUser {
   readonly email: string
@@ -29,116 +40,92 @@ export interface NewUser {
   readonly lastName: string
   readonly isAdmin: boolean
   readonly passwordHash: string | null
+  /** An external directory holds the password. */
+  readonly isExternal?: boolean
 }
 
 export interface Accounts {
   add(tx: Tx, actor: Actor, user: NewUser): Promise<UserRow>
+  /** For a caller who may make users. */
+  create(tx: Tx, grant: CallerGrant, user: Omit<NewUser, 'isAdmin' | 'passwordHash'>): Promise<UserRow>
+  page(tx: Tx, grant: CallerGrant, wish: PageWish): Promise<Page<PersonRow>>
+  rename(tx: Tx, grant: PersonGrant, names: { firstName?: string; lastName?: string }): Promise<UserRow>
+  /** By the API: what needs an owner goes to the acting admin, unless the admin is the one who goes. */
+  delete(tx: Tx, grant: PersonGrant): Promise<void>
+  /** By the command line: what needs an owner goes to the admin with the lowest address. */
   remove(tx: Tx, actor: Actor, email: string): Promise<void>
   setPassword(tx: Tx, actor: Actor, email: string, passwordHash: string | null): Promise<void>
   setAdmin(tx: Tx, actor: Actor, email: string, isAdmin: boolean): Promise<void>
   setQuota(tx: Tx, actor: Actor, email: string, quotaBytes: number | null): Promise<void>
 }
 
-/** Trimmed and lower-cased, one `@` with something on both sides. */
 export function normalEmail(text: string): string {
-  const email = text.trim().toLowerCase()
-  const parts = email.split('@')
-  const isAddress = parts.length === 2 && parts.every((part) => part !== '') && !/[\s\p{Cc}]/u.test(email)
-  if (!isAddress || email.length > EMAIL_LENGTH_MAX)
-    throw new Failure('badArgs', 'email must be an e-mail address')
-  return email
-}
-
-/** The library's argon2id, off the main thread. */
-export async function hashPassword(password: string, lengthMin: number): Promise<string> {
-  if (password.length < lengthMin) {
-    throw new Failure('badArgs', `the password must have at least ${lengthMin} characters`)
-  }
-  const argon2 = await import('@node-rs/argon2')
-  return argon2.hash(password)
+  return normalAddress(text)
 }
 
 export function accounts(deps: ServiceDeps): Accounts {
   async function find(tx: Tx, email: string): Promise<UserRow> {
     const user = await findUserByEmail(tx, normalEmail(email))
-    if (user === undefined) throw new Failure('notFound', `there is no user ${normalEmail(email)}`)
-    await tx.lock('users', user.id)
+    const held = user === undefined ? undefined : await hold(tx, user.id)
+    if (held === undefined) throw new Failure('notFound', `there is no user ${normalEmail(email)}`)
+    return held
+  }
+
+  const add: Accounts['add'] = async (tx, actor, given) => {
+    const email = normalEmail(given.email)
+    const firstName = personName(given.firstName, 'first_name')
+    const lastName = personName(given.lastName, 'last_name')
+    await holdAddresses(tx)
+    const taken = new Failure('conflict', `${email} is a user already`)
+    if ((await findUserByEmail(tx, email)) !== undefined) throw taken
+    const nowMs = deps.now()
+    const user: UserRow = {
+      id: randomHex(ID_BYTES),
+      email,
+      first_name: firstName,
+      last_name: lastName,
+      is_admin: given.isAdmin ? 1 : 0,
+      password_hash: given.passwordHash,
+      quota: null,
+      root_sid: await createStore(tx, { kind: 'root', name: ROOT_NAME }, nowMs),
+      is_external: given.isExternal === true ? 1 : 0,
+      second_factor: null,
+    }
+    if (!(await insertUser(tx, user, nowMs))) throw taken
+    await deleteInvitee(tx, email)
+    await addressGotAccount(tx, user)
+    await record(tx, actor, {
+      atMs: nowMs,
+      action: 'user.create',
+      subject: email,
+      after: { id: user.id, admin: given.isAdmin, external: user.is_external === 1 },
+    })
     return user
   }
 
-  async function checkNotLastAdmin(tx: Tx, user: UserRow, what: string): Promise<void> {
-    if (user.is_admin !== 1) return
-    // The organization has no row of its own; this one is always there. Without turns the last two could go at once.
-    await tx.lock('meta', 'epoch')
-    if ((await countAdmins(tx)) === 1) {
-      throw new Failure('conflict', `the last admin of the organization cannot be ${what}`)
-    }
-  }
-
   return {
-    async add(tx, actor, given) {
-      const email = normalEmail(given.email)
-      if ((await findUserByEmail(tx, email)) !== undefined)
-        throw new Failure('conflict', `${email} is a user already`)
-      const nowMs = deps.now()
-      const sid = randomHex(ID_BYTES)
-      const user: UserRow = {
-        id: randomHex(ID_BYTES),
-        email,
-        first_name: required(given.firstName, 'first_name'),
-        last_name: required(given.lastName, 'last_name'),
-        is_admin: given.isAdmin ? 1 : 0,
-        password_hash: given.passwordHash,
-        quota: null,
-        root_sid: sid,
-      }
-      await insertStore(tx, sid, 'root', nowMs)
-      await insertObject(tx, {
-        sid,
-        oid: ZERO_OID,
-        parent: null,
-        name: ROOT_NAME,
-        nameKey: nameKey(ROOT_NAME),
-        kind: 'folder',
-        nowMs,
-      })
-      await insertUser(tx, user, nowMs)
-      await record(tx, actor, {
-        atMs: nowMs,
-        action: 'user.create',
-        subject: email,
-        after: { admin: given.isAdmin },
-      })
-      return user
+    add,
+
+    create: (tx, { caller }, user) => add(tx, caller, { ...user, isAdmin: false, passwordHash: null }),
+
+    page: (tx, _, wish) => pageOfPeople(tx, wish),
+
+    rename: (tx, { caller, person }, names) => renamePerson(tx, deps, caller, person, names),
+
+    async delete(tx, { caller, person, isSelf }) {
+      const heir = isSelf ? undefined : await findUser(tx, caller.userId)
+      await checkNotLastAdmin(tx, person, 'deleted')
+      await deleteUser(tx, deps, caller, person, heir)
     },
 
     async remove(tx, actor, email) {
       const user = await find(tx, email)
       await checkNotLastAdmin(tx, user, 'removed')
-      const sid = user.root_sid
-      await tx.lock('stores', sid)
-      const gone = await measureSubtree(tx, sid, ZERO_OID)
-      const staged = await listStagedOfUser(tx, user.id)
-      await deleteStoreObjects(tx, sid)
-      await releaseContents(tx, deps, gone.contents)
-      await deleteUser(tx, user.id)
-      await deleteStore(tx, sid)
-      await record(tx, actor, {
-        atMs: deps.now(),
-        action: 'user.delete',
-        subject: user.email,
-        before: { root: sid, objects: gone.objects, bytes: gone.bytes },
-      })
-      tx.afterCommit(() => {
-        for (const name of staged) removeStaged(deps, name)
-        deps.signal({ sid })
-      })
+      await deleteUser(tx, deps, actor, user, await findOtherAdmin(tx, user.id))
     },
 
     async setPassword(tx, actor, email, passwordHash) {
-      const user = await find(tx, email)
-      await setUserPassword(tx, user.id, passwordHash)
-      await record(tx, actor, { atMs: deps.now(), action: 'user.password', subject: user.email })
+      await changePassword(tx, deps, actor, await find(tx, email), passwordHash)
     },
 
     async setAdmin(tx, actor, email, isAdmin) {
@@ -149,6 +136,7 @@ export function accounts(deps: ServiceDeps): Accounts {
         atMs: deps.now(),
         action: 'user.admin',
         subject: user.email,
+        before: { admin: user.is_admin === 1 },
         after: { admin: isAdmin },
       })
     },
@@ -160,18 +148,58 @@ export function accounts(deps: ServiceDeps): Accounts {
         atMs: deps.now(),
         action: 'user.quota',
         subject: user.email,
+        before: { quotaBytes: user.quota },
         after: { quotaBytes },
       })
     },
   }
 }
 
-const PERSON_NAME_LENGTH_MAX = 255
+/** Changes the names of a person whose row is locked; they are shown to everybody who shares with them. */
+export async function renamePerson(
+  tx: Tx,
+  deps: Pick<ServiceDeps, 'now'>,
+  actor: Actor,
+  person: UserRow,
+  names: { firstName?: string; lastName?: string },
+): Promise<UserRow> {
+  const firstName = names.firstName ?? person.first_name
+  const lastName = names.lastName ?? person.last_name
+  if (firstName === person.first_name && lastName === person.last_name) return person
+  await setUserNames(tx, person.id, { firstName, lastName })
+  await personRenamed(tx, person)
+  await record(tx, actor, {
+    atMs: deps.now(),
+    action: 'user.rename',
+    subject: person.email,
+    before: { firstName: person.first_name, lastName: person.last_name },
+    after: { firstName, lastName },
+  })
+  return { ...person, first_name: firstName, last_name: lastName }
+}
 
-function required(text: string, key: string): string {
-  const name = text.trim()
-  if (name === '' || name.length > PERSON_NAME_LENGTH_MAX || /\p{Cc}/u.test(name)) {
-    throw new Failure('badArgs', `${key} must have 1 to ${PERSON_NAME_LENGTH_MAX} characters`)
+async function hold(tx: Tx, id: string): Promise<UserRow | undefined> {
+  await tx.lock('users', id)
+  return findUser(tx, id)
+}
+
+async function checkNotLastAdmin(tx: Tx, user: UserRow, what: string): Promise<void> {
+  if (user.is_admin !== 1) return
+  // The organization has no row of its own; this one is always there. Without turns the last two could go at once.
+  await tx.lock('meta', 'epoch')
+  if ((await countAdmins(tx)) === 1) {
+    throw new Failure('conflict', `the last admin of the organization cannot be ${what}`)
   }
-  return name
+}
+
+/** One row more than wanted tells whether there are more. */
+async function pageOfPeople(tx: Tx, { limit, after, before }: PageWish): Promise<Page<PersonRow>> {
+  const rowsMax = limit === 0 ? Number.MAX_SAFE_INTEGER : limit + 1
+  const isBackwards = before !== undefined && after === undefined
+  const rows = isBackwards
+    ? await listPeopleBefore(tx, before, rowsMax)
+    : await listPeopleAfter(tx, { after: after ?? '', before: before ?? '' }, rowsMax)
+  const hasMore = limit > 0 && rows.length > limit
+  const data = hasMore ? rows.slice(0, limit) : rows
+  return { hasMore, data: isBackwards ? data.reverse() : data }
 }

@@ -9,6 +9,7 @@ import {
   type CheckedObject,
 } from '../db/check.js'
 import type { Db } from '../db/db.js'
+import { listMountsAmongApplications, listStrayMounts, listUnmounted } from '../db/check-mounts.js'
 import { formatId, ZERO_OID } from '../model/ids.js'
 import { checkName, nameKey } from '../model/names.js'
 import { refusalOf } from './check-people.js'
@@ -33,6 +34,7 @@ export async function* checkTree(db: Db): AsyncGenerator<Finding> {
     yield finding('name-duplicate', formatId(shared.sid, shared.parent), detail)
   }
   yield* checkReachability(db)
+  yield* checkMounts(db)
 }
 
 function* checkParent(object: CheckedObject): Generator<Finding> {
@@ -108,5 +110,28 @@ async function* checkReachability(db: Db): AsyncGenerator<Finding> {
       if (isCycle) yield finding('folder-cycle', subject, 'The folder lies below itself.')
       else yield finding('unreachable', subject, 'No way leads from the root of its store to this object.')
     }
+  }
+}
+
+/** A share is in the root of exactly those people who are in it and want it there, under the name they gave it. */
+async function* checkMounts(db: Db): AsyncGenerator<Finding> {
+  for (const mount of await db.read(listStrayMounts)) {
+    const subject = formatId(mount.sid, mount.oid)
+    if (mount.personal_name === null) {
+      yield finding('mount-stray', subject, 'The person whose root this is has no share to be mounted here.')
+    } else {
+      const detail = `The share is called ${JSON.stringify(mount.name)} in the tree and ${JSON.stringify(mount.personal_name)} among the shares.`
+      yield finding('mount-name', subject, detail)
+    }
+  }
+  for (const { root_sid: rootSid, sid } of await db.read(listUnmounted)) {
+    yield finding(
+      'mount-missing',
+      formatId(rootSid, sid),
+      'The share is not in the root of somebody who is in it.',
+    )
+  }
+  for (const { sid, oid } of await db.read(listMountsAmongApplications)) {
+    yield finding('mount-place', formatId(sid, oid), 'The share lies among the folders of applications.')
   }
 }

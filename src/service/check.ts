@@ -1,5 +1,6 @@
 import { checkContent } from './check-content.js'
 import { checkPeople } from './check-people.js'
+import { checkSharing } from './check-sharing.js'
 import { checkTree } from './check-tree.js'
 import { checkUploads } from './check-uploads.js'
 import type { CheckParts, Finding } from './finding.js'
@@ -16,6 +17,7 @@ export async function* check(
   options: { content: boolean } = { content: true },
 ): AsyncGenerator<Finding> {
   yield* checkPeople(parts.db)
+  yield* checkSharing(parts.db)
   yield* checkTree(parts.db)
   yield* checkContent(parts, options.content)
   yield* checkUploads(parts)

@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blob/store.js'
 import type { Staging } from '../blob/staging.js'
+import type { PasswordQueue } from './password-queue.js'
 
 /** A change that other processes must hear of, so that they cut what has become stale. */
 export interface Signal {
@@ -18,6 +19,22 @@ export interface Passage {
   leave(): void
 }
 
+/** A person as an external directory knows one. */
+export interface DirectoryEntry {
+  readonly firstName: string | undefined
+  readonly lastName: string | undefined
+}
+
+/** An external directory of people. Both verbs throw `unavailable` when it cannot be asked. */
+export interface Directory {
+  find(email: string): Promise<DirectoryEntry | undefined>
+  /** The entry if that is its password. */
+  verify(email: string, password: string): Promise<DirectoryEntry | undefined>
+}
+
+/** Who may become a user: anybody, whom any user invites, whom an admin invites. */
+export type SignUpPolicy = 'open' | 'invited' | 'admin'
+
 /** What the verbs stand on; made once in main. */
 export interface ServiceDeps {
   readonly nodeId: string
@@ -30,6 +47,13 @@ export interface ServiceDeps {
   readonly diskFreeBytes: () => number
   readonly uploadLifetimeMs: number
   readonly quotaBytes: number | null
+  readonly signUpPolicy: SignUpPolicy
+  readonly passwordLengthMin: number
+  /** The slow work on passwords, a little at a time. */
+  readonly hashing: PasswordQueue
+  readonly directory: Directory | undefined
+  /** The address of the service where a setting tells it, for links in mails. */
+  readonly publicUrl: string | undefined
   /** Something failed that no client waits for. */
   readonly complain: (message: string, error: unknown) => void
 }

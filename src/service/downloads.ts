@@ -1,7 +1,10 @@
 import { BlobMissing, type BlobReader } from '../blob/store.js'
 import { findBlob } from '../db/blobs.js'
 import type { Db, Tx } from '../db/db.js'
+import { findMembership } from '../db/memberships.js'
 import { findObject } from '../db/objects.js'
+import { findUser } from '../db/users.js'
+import type { Caller } from '../gate/caller.js'
 import type { ReadGrant } from '../gate/grants.js'
 import type { ServiceDeps } from './deps.js'
 
@@ -15,6 +18,7 @@ export interface Watched {
   readonly sid: string
   readonly oid: string
   readonly hash: string
+  readonly reader: Caller
   /** Ends the download before its end. */
   readonly cut: () => void
 }
@@ -24,7 +28,10 @@ export interface Downloads {
   /** Undefined when the stored bytes are not there. */
   open(content: FoundContent): Promise<BlobReader | undefined>
   isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean>
-  /** Cuts the download when its content is replaced or deleted; call the result when it has ended. */
+  /**
+   * Cuts the download when its content is replaced or deleted or its reader is no longer in the share; call the result
+   * when it has ended.
+   */
   watch(watched: Watched): () => void
   /** Something changed in the store: looks again at the downloads under way there. */
   recheck(sid: string): void
@@ -38,8 +45,11 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
   const underWay = new Map<string, Set<Watched>>()
 
   async function isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean> {
-    const object = await db.read((tx) => findObject(tx, watched.sid, watched.oid))
-    return object?.content === watched.hash
+    const { sid, oid, hash, reader } = watched
+    return db.read(async (tx) => {
+      if ((await findObject(tx, sid, oid))?.content !== hash) return false
+      return sid === reader.rootSid || isStillIn(tx, reader, sid)
+    })
   }
 
   async function look(watched: Watched): Promise<void> {
@@ -89,6 +99,12 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
 
     stop: () => clearInterval(timer),
   }
+}
+
+/** Whether the share still exists for somebody for whom it did. */
+async function isStillIn(tx: Tx, reader: Caller, sid: string): Promise<boolean> {
+  if ((await findMembership(tx, reader.userId, sid))?.state === 'joined') return true
+  return reader.isAdmin && (await findUser(tx, reader.userId))?.is_admin === 1
 }
 
 function inMemory(data: Buffer): BlobReader {

@@ -5,7 +5,7 @@ import { Failure } from '../model/failures.js'
 import { hashSecret, randomHex } from '../model/secrets.js'
 import type { Accounts } from './accounts.js'
 import { networkOf, type Guesses } from './guesses.js'
-import { queueMail } from './outgoing-mail.js'
+import { queueMail } from './mail.js'
 import type { PasswordQueue } from './password-queue.js'
 import type { Sessions } from './sessions.js'
 

@@ -1,6 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Tx } from '../db/db.js'
 import {
+  clearSecondFactor,
   countRecoveryCodes,
   deleteRecoveryCodes,
   insertRecoveryCode,
@@ -68,11 +69,10 @@ export function secondFactor(deps: { now: () => number }): SecondFactor {
     },
 
     async leave(tx, person) {
-      await setSecondFactor(tx, person.userId, null, 0)
-      await deleteRecoveryCodes(tx, person.userId)
+      await clearSecondFactor(tx, person.userId)
       await record(tx, person, {
         atMs: deps.now(),
-        action: 'user.no-second-factor',
+        action: 'user.second-factor.off',
         subject: person.email,
       })
     },

@@ -95,7 +95,7 @@ export function sessions(deps: { now: () => number }, lives: SessionLives): Sess
     },
 
     async endAll(tx, userId) {
-      await deleteSessions(tx, userId, '')
+      await deleteSessions(tx, userId)
     },
 
     async endOthers(tx, person) {

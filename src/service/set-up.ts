@@ -1,6 +1,6 @@
 /** The first account of an empty installation, made in a browser by whoever can read what the server printed. */
 import type { Db } from '../db/db.js'
-import { deleteSetUpCode, findSetUpCode, putSetUpCode } from '../db/sign-up.js'
+import { deleteSetUpCode, findSetUpCode, putSetUpCode } from '../db/set-up.js'
 import { countUsers } from '../db/users.js'
 import { Failure } from '../model/failures.js'
 import { hashSecret, randomHex, sameSecret } from '../model/secrets.js'

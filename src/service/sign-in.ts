@@ -10,12 +10,14 @@ import {
   isKnownBrowser,
   type SignInRow,
 } from '../db/sessions.js'
+import type { UserRow } from '../db/users.js'
 import type { Person } from '../gate/person.js'
 import { Failure } from '../model/failures.js'
 import { hashSecret, randomHex } from '../model/secrets.js'
 import { networkOf, type GuessKey, type Guesses } from './guesses.js'
 import { record } from './journal.js'
 import type { PasswordQueue } from './password-queue.js'
+import type { SignIns } from './passwords-signin.js'
 import type { SecondFactor } from './second-factor.js'
 import type { OpenedSession, Sessions, Whereabouts } from './sessions.js'
 
@@ -28,18 +30,6 @@ const SECOND_FACTOR_WINDOW_FACTOR = 15
 const BROWSER_BYTES = 32
 const KNOWN_BROWSER_MS = 365 * 24 * 60 * 60 * 1000
 
-/** Work on a password that waits for its turn and is counted when it ends with no. */
-export type InTurn = (work: () => Promise<boolean>) => Promise<boolean>
-
-/**
- * Whether address and password fit, of whatever kind the account is; undefined when not, after as long a time for an
- * address that nobody has. Throws `unavailable` when a directory has to be asked and does not answer.
- */
-export type VerifyPassword = (
-  given: { email: string; password: string; origin: string },
-  inTurn: InTurn,
-) => Promise<{ readonly id: string; readonly password_hash: string | null } | undefined>
-
 export interface SignInDeps {
   readonly now: () => number
   readonly db: Db
@@ -47,7 +37,8 @@ export interface SignInDeps {
   readonly guesses: Guesses
   readonly passwords: PasswordQueue
   readonly secondFactor: SecondFactor
-  readonly verifyPassword: VerifyPassword
+  /** Whether address and password fit, of whatever kind the account is. */
+  readonly verifyPassword: SignIns['verifyPassword']
 }
 
 export interface PasswordGiven extends Whereabouts {
@@ -91,7 +82,7 @@ export function signIn(deps: SignInDeps): SignIn {
   async function verify(
     keys: readonly GuessKey[],
     given: { email: string; password: string; origin: string },
-  ): ReturnType<VerifyPassword> {
+  ): Promise<UserRow | undefined> {
     let isCounted = false
     const count = async (): Promise<void> => {
       isCounted = true

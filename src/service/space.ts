@@ -1,6 +1,6 @@
 import type { Tx } from '../db/db.js'
 import { findNode } from '../db/nodes.js'
-import { findStore } from '../db/stores.js'
+import { sumUseOfPerson } from '../db/stores.js'
 import { sumStagedBytes } from '../db/uploads.js'
 import type { Caller } from '../gate/caller.js'
 import type { WriteGrant } from '../gate/grants.js'
@@ -12,7 +12,10 @@ export interface Space {
   claimable(tx: Tx): Promise<number>
   /** Bytes that the node can still take: its capacity and its disk. */
   freeOnNode(tx: Tx): Promise<number>
-  /** Bytes that new content of the file may have before the person's quota is spent. */
+  /**
+   * Bytes that new content of the file may have before the quota of the one who uploads is spent. What an admin puts into
+   * a share of others counts for its members and not for the admin.
+   */
   freeForUser(tx: Tx, grant: WriteGrant<'file'>): Promise<number>
 }
 
@@ -36,9 +39,10 @@ export function space(deps: ServiceDeps): Space {
 
     async freeForUser(tx, grant) {
       const quota = quotaOf(deps, grant.caller)
-      if (quota === null) return Number.MAX_SAFE_INTEGER
-      const used = (await findStore(tx, grant.caller.rootSid))?.used ?? 0
-      return Math.max(0, quota - used + (grant.object.size ?? 0))
+      if (quota === null || !grant.viewpoint.isMember) return Number.MAX_SAFE_INTEGER
+      const used = await sumUseOfPerson(tx, grant.caller)
+      // Who is over the quota may still make a file smaller.
+      return Math.max(0, quota - used) + (grant.object.size ?? 0)
     },
   }
 }

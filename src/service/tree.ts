@@ -1,9 +1,12 @@
 import type { Tx } from '../db/db.js'
+import { renameMembership } from '../db/memberships.js'
 import {
   deleteSubtree,
   findChild,
   insertObject,
+  insideOf,
   listAncestorIds,
+  listMountsInSubtree,
   listStagedInSubtree,
   measureSubtree,
   placeObject,
@@ -11,6 +14,7 @@ import {
 } from '../db/objects.js'
 import { isSandbox } from '../db/sandboxes.js'
 import { addStoreUse, findStore } from '../db/stores.js'
+import type { Caller } from '../gate/caller.js'
 import type { InsertGrant, WriteGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { formatId, ZERO_OID } from '../model/ids.js'
@@ -18,26 +22,122 @@ import { APPDATA_NAME, nameKey } from '../model/names.js'
 import { randomHex } from '../model/secrets.js'
 import type { ServiceDeps } from './deps.js'
 import { record } from './journal.js'
+import { moveAcross, OID_BYTES } from './moves.js'
 import { releaseContents, removeStaged } from './release.js'
+import { leaveShares } from './sharing.js'
 
-const OID_BYTES = 16
+/** Where an object is to be. */
+interface Destination {
+  readonly sid: string
+  readonly oid: string
+  readonly name: string
+}
 
 export interface Tree {
   create(tx: Tx, parent: InsertGrant, kind: 'folder' | 'file', name: string): Promise<ObjectRow>
-  /** Renames and moves; what is not given stays. The same name and place change nothing. */
+  /**
+   * Renames and moves; what is not given stays. The same name and place change nothing. The name of a share, mounted or
+   * external, is the caller's own for it.
+   */
   place(
     tx: Tx,
     grant: WriteGrant,
     to: { parent?: InsertGrant | undefined; name?: string | undefined },
   ): Promise<ObjectRow>
+  /** A share that is deleted is left; so are those that are mounted in a folder that is deleted. */
   remove(tx: Tx, grant: WriteGrant): Promise<void>
 }
 
 export function tree(deps: ServiceDeps): Tree {
+  async function placeInStore(
+    tx: Tx,
+    caller: Caller,
+    object: ObjectRow,
+    to: Destination,
+  ): Promise<ObjectRow> {
+    await checkWay(tx, caller, object, to)
+    await checkNameFree(tx, caller, to, object)
+    const placed = await placeObject(tx, object, { parent: to.oid, name: to.name, nameKey: nameKey(to.name) })
+    if (object.kind === 'mount' && object.name !== to.name) {
+      await renameMembership(tx, caller.userId, object.oid, to.name)
+    }
+    await record(tx, caller, {
+      atMs: deps.now(),
+      action: `${object.kind}.place`,
+      subject: idOf(object),
+      before: placeOf(object),
+      after: placeOf(placed),
+    })
+    return placed
+  }
+
+  async function placeAcross(tx: Tx, caller: Caller, object: ObjectRow, to: Destination): Promise<ObjectRow> {
+    if (object.kind === 'mount') {
+      throw new Failure('badArgs', 'a shared folder cannot be moved into a shared folder')
+    }
+    await checkNameFree(tx, caller, to)
+    const moved = await moveAcross(tx, deps, object, { sid: to.sid, parent: to.oid, name: to.name })
+    await record(tx, caller, {
+      atMs: deps.now(),
+      action: `${object.kind}.move`,
+      subject: idOf(moved.object),
+      before: { id: idOf(object), ...placeOf(object) },
+      after: { ...placeOf(moved.object), objects: moved.objects, bytes: moved.bytes },
+    })
+    return moved.object
+  }
+
+  /** A share that is not mounted has a name for each of its people and no place. */
+  async function renameExternal(
+    tx: Tx,
+    caller: Caller,
+    share: ObjectRow,
+    to: { parent?: InsertGrant | undefined; name?: string | undefined },
+  ): Promise<ObjectRow> {
+    if (to.parent !== undefined) {
+      throw new Failure('badArgs', 'a shared folder that is external cannot be moved')
+    }
+    const { name = share.name } = to
+    if (name === share.name) return share
+    await renameMembership(tx, caller.userId, share.sid, name)
+    await record(tx, caller, {
+      atMs: deps.now(),
+      action: 'mount.place',
+      subject: idOf(share),
+      before: { name: share.name },
+      after: { name },
+    })
+    return { ...share, name, rev: share.rev + 1 }
+  }
+
+  async function removeSubtree(tx: Tx, caller: Caller, object: ObjectRow): Promise<void> {
+    const gone = await measureSubtree(tx, object.sid, object.oid)
+    if (gone.mounts > 0) await leave(tx, caller, await listMountsInSubtree(tx, object.sid, object.oid))
+    const staged = await listStagedInSubtree(tx, object.sid, object.oid)
+    await deleteSubtree(tx, object)
+    await addStoreUse(tx, object.sid, -gone.bytes)
+    await releaseContents(tx, deps, gone.contents)
+    await record(tx, caller, {
+      atMs: deps.now(),
+      action: `${object.kind}.delete`,
+      subject: idOf(object),
+      before: { ...placeOf(object), objects: gone.objects - gone.mounts, bytes: gone.bytes },
+    })
+    tx.afterCommit(() => {
+      for (const name of staged) removeStaged(deps, name)
+      if (gone.contents.length > 0) deps.signal({ sid: object.sid })
+    })
+  }
+
+  function leave(tx: Tx, caller: Caller, sids: readonly string[]): Promise<void> {
+    return leaveShares(tx, deps, caller, caller, sids)
+  }
+
   return {
     async create(tx, grant, kind, name) {
+      const { caller } = grant
       const parent = folderOf(grant)
-      await checkNameFree(tx, parent, name)
+      await checkNameFree(tx, caller, { ...parent, name })
       const nowMs = deps.now()
       const object = await insertObject(tx, {
         sid: parent.sid,
@@ -48,7 +148,7 @@ export function tree(deps: ServiceDeps): Tree {
         kind,
         nowMs,
       })
-      await record(tx, grant.caller, {
+      await record(tx, caller, {
         atMs: nowMs,
         action: `${kind}.create`,
         subject: idOf(object),
@@ -57,48 +157,31 @@ export function tree(deps: ServiceDeps): Tree {
       return object
     },
 
-    async place(tx, grant, to) {
-      const { object } = grant
-      if (object.parent === null) throw new Failure('badArgs', 'the root folder cannot be renamed or moved')
-      const parent = to.parent === undefined ? { sid: object.sid, oid: object.parent } : folderOf(to.parent)
-      const name = to.name ?? object.name
-      if (parent.sid === object.sid && parent.oid === object.parent && name === object.name) return object
-      const reserved = await reservation(tx, object)
+    async place(tx, { caller, object }, given) {
+      if (object.parent === null) {
+        if (object.sid !== caller.rootSid) return renameExternal(tx, caller, object, given)
+        throw new Failure('badArgs', 'the root folder cannot be renamed or moved')
+      }
+      const parent =
+        given.parent === undefined ? { sid: object.sid, oid: object.parent } : folderOf(given.parent)
+      const to = { ...parent, name: given.name ?? object.name }
+      if (to.sid === object.sid && to.oid === object.parent && to.name === object.name) return object
+      const reserved = await reservation(tx, caller, object)
       if (reserved === 'container') throw cannotBe(APPDATA_NAME, 'renamed or moved')
       if (reserved === 'sandbox') throw cannotBe('the folder of an application', 'renamed or moved')
-      if (parent.sid !== object.sid) throw new Error('moves between stores need shared folders')
-      await checkNotBelowItself(tx, object, parent.oid)
-      await checkNameFree(tx, parent, name, object)
-      const placed = await placeObject(tx, object, { parent: parent.oid, name, nameKey: nameKey(name) })
-      await record(tx, grant.caller, {
-        atMs: deps.now(),
-        action: `${object.kind}.place`,
-        subject: idOf(object),
-        before: placeOf(object),
-        after: placeOf(placed),
-      })
-      return placed
+      return to.sid === object.sid
+        ? placeInStore(tx, caller, object, to)
+        : placeAcross(tx, caller, object, to)
     },
 
-    async remove(tx, grant) {
-      const { object } = grant
-      if (object.parent === null) throw new Failure('badArgs', 'the root folder cannot be deleted')
-      if ((await reservation(tx, object)) === 'container') throw cannotBe(APPDATA_NAME, 'deleted')
-      const gone = await measureSubtree(tx, object.sid, object.oid)
-      const staged = await listStagedInSubtree(tx, object.sid, object.oid)
-      await deleteSubtree(tx, object)
-      await addStoreUse(tx, object.sid, -gone.bytes)
-      await releaseContents(tx, deps, gone.contents)
-      await record(tx, grant.caller, {
-        atMs: deps.now(),
-        action: `${object.kind}.delete`,
-        subject: idOf(object),
-        before: { ...placeOf(object), objects: gone.objects, bytes: gone.bytes },
-      })
-      tx.afterCommit(() => {
-        for (const name of staged) removeStaged(deps, name)
-        if (gone.contents.length > 0) deps.signal({ sid: object.sid })
-      })
+    async remove(tx, { caller, object }) {
+      if (object.kind === 'mount') return leave(tx, caller, [object.oid])
+      if (object.parent === null) {
+        if (object.sid !== caller.rootSid) return leave(tx, caller, [object.sid])
+        throw new Failure('badArgs', 'the root folder cannot be deleted')
+      }
+      if ((await reservation(tx, caller, object)) === 'container') throw cannotBe(APPDATA_NAME, 'deleted')
+      await removeSubtree(tx, caller, object)
     },
   }
 }
@@ -111,14 +194,19 @@ function placeOf(object: ObjectRow): { parent: string; name: string } {
   return { parent: formatId(object.sid, object.parent ?? ZERO_OID), name: object.name }
 }
 
-function folderOf(grant: InsertGrant): ObjectRow {
-  if (grant.object.kind === 'file') throw new Failure('badArgs', 'parent is a file')
-  return grant.object
+/** Where that is put which goes into the folder. */
+function folderOf({ object }: InsertGrant): { sid: string; oid: string } {
+  if (object.kind === 'file') throw new Failure('badArgs', 'parent is a file')
+  return insideOf(object)
 }
 
 /** The folder of applications stays where it is; an application's folder may only be deleted. */
-async function reservation(tx: Tx, object: ObjectRow): Promise<'container' | 'sandbox' | undefined> {
-  if (object.kind !== 'folder') return undefined
+async function reservation(
+  tx: Tx,
+  caller: Caller,
+  object: ObjectRow,
+): Promise<'container' | 'sandbox' | undefined> {
+  if (object.kind !== 'folder' || object.sid !== caller.rootSid) return undefined
   if (object.parent === ZERO_OID && object.name === APPDATA_NAME) {
     return (await findStore(tx, object.sid))?.appdata === object.oid ? 'container' : undefined
   }
@@ -129,22 +217,25 @@ function cannotBe(what: string, done: string): Failure {
   return new Failure('badArgs', `${what} cannot be ${done}`)
 }
 
-async function checkNotBelowItself(tx: Tx, object: ObjectRow, parent: string): Promise<void> {
-  if (object.kind === 'file' || parent === object.parent) return
-  const chain = await listAncestorIds(tx, object.sid, parent)
+/** No folder goes below itself, and no share into the folders of applications, which keep to themselves. */
+async function checkWay(tx: Tx, caller: Caller, object: ObjectRow, to: Destination): Promise<void> {
+  if (object.kind === 'file' || to.oid === object.parent) return
+  const chain = await listAncestorIds(tx, to.sid, to.oid)
   if (chain.includes(object.oid)) throw new Failure('badArgs', 'parent is the folder itself or lies below it')
+  if (to.sid !== caller.rootSid || to.oid === ZERO_OID) return
+  const container = (await findStore(tx, to.sid))?.appdata ?? null
+  if (container === null || !chain.includes(container)) return
+  if ((await listMountsInSubtree(tx, object.sid, object.oid)).length > 0) {
+    throw new Failure('badArgs', `a shared folder cannot be moved into ${APPDATA_NAME}`)
+  }
 }
 
-async function checkNameFree(
-  tx: Tx,
-  parent: { sid: string; oid: string },
-  name: string,
-  except?: ObjectRow,
-): Promise<void> {
-  if (parent.oid === ZERO_OID && nameKey(name) === APPDATA_NAME) {
+async function checkNameFree(tx: Tx, caller: Caller, to: Destination, except?: ObjectRow): Promise<void> {
+  const key = nameKey(to.name)
+  if (to.sid === caller.rootSid && to.oid === ZERO_OID && key === APPDATA_NAME) {
     throw new Failure('conflict', `the name ${APPDATA_NAME} is reserved in the root folder`)
   }
-  const taken = await findChild(tx, parent.sid, parent.oid, nameKey(name))
+  const taken = await findChild(tx, to.sid, to.oid, key)
   if (taken === undefined || taken.oid === except?.oid) return
   throw new Failure('conflict', 'a folder or file of that name exists there already')
 }

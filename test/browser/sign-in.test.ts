@@ -198,11 +198,16 @@ describe.each([
       await open(authorizePath(app, { redirect_uri: address }))
       const complaints: string[] = []
       page.on('console', (message) => complaints.push(message.text()))
-      const [response] = await Promise.all([
-        page.waitForResponse((one) => one.request().method() === 'POST'),
-        page.getByRole('button', { name: ALLOW }).click(),
-      ])
-      expect(response.headers()['location']).toMatch(new RegExp(`^${address}\\?code=`))
+      const locations: string[] = []
+      const session = await context.newCDPSession(page)
+      session.on('Network.responseReceivedExtraInfo', ({ headers }) => {
+        locations.push(new Headers(headers).get('location') ?? '')
+      })
+      await session.send('Network.enable')
+      await page.getByRole('button', { name: ALLOW }).click({ noWaitAfter: true })
+      await expect
+        .poll(() => locations.some((one) => one.startsWith(`${address}?code=`)), { timeout: 15_000 })
+        .toBe(true)
       if (address.startsWith('https:')) await page.waitForURL(`${address}?**`)
       // A private scheme leads out of the browser, which then stays where it was.
       else await page.waitForTimeout(500)

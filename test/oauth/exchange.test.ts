@@ -4,7 +4,7 @@ import { expectError } from '../api/support.js'
 import type { Answer } from '../support/client.js'
 import { ENGINES } from '../support/engines.js'
 import { ask, requestText } from '../support/wire.js'
-import type { Browser } from './browser.js'
+import { control, type Browser } from './browser.js'
 import {
   authorizePath,
   basic,
@@ -523,12 +523,21 @@ describe.each(ENGINES)('the token endpoint on %s', (engine) => {
     const theirs = await world.signedIn(leaver)
     const good = await world.code(theirs, app)
     const token = await world.grant(theirs, app)
+    const page = await theirs.open('/account/tokens')
+    const shown = await theirs.press(page, /^make/i, (form) => {
+      control(form, /name/i).value = 'Personal'
+      for (const one of form.controls) if (one.type === 'checkbox') one.isChecked = true
+    })
+    const personal = /\b[0-9a-f]{64}\b/.exec(shown.words)?.[0] ?? ''
+    expect(await world.isAlive(personal)).toBe(true)
     expect((await world.server.command('user', 'remove', leaver.email)).status).toBe(0)
-    expectOAuthError(await world.token(right(good)), 400, 'invalid_grant')
-    expect(await world.isAlive(token)).toBe(false)
-    await world.addPerson({ email: leaver.email })
-    expectOAuthError(await world.token(right(good)), 400, 'invalid_grant')
-    expect(await world.isAlive(token)).toBe(false)
+    for (const again of [false, true]) {
+      if (again) await world.addPerson({ email: leaver.email })
+      expectOAuthError(await world.token(right(good)), 400, 'invalid_grant')
+      expect(await world.isAlive(token)).toBe(false)
+      expect(await world.isAlive(personal)).toBe(false)
+      expect((await theirs.request('GET', '/account')).status).toBe(303)
+    }
 
     const doomed = await world.addApp()
     const last = await world.code(browser, doomed)

@@ -27,6 +27,7 @@ import { tokens } from '../../src/service/tokens.js'
 import { tree } from '../../src/service/tree.js'
 import { uploads, type Authorized } from '../../src/service/uploads.js'
 import { openTestDb, type Engine } from '../support/engines.js'
+import { passwordQueue } from '../../src/service/password-queue.js'
 
 export const NODE = 'node-under-test'
 
@@ -47,6 +48,11 @@ export async function openWorld(engine: Engine) {
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: 24 * 60 * 60 * 1000,
     quotaBytes: null,
+    signUpPolicy: 'invited',
+    passwordLengthMin: 8,
+    hashing: passwordQueue(),
+    directory: undefined,
+    publicUrl: undefined,
     complain: (message, error) => {
       throw new Error(message, { cause: error })
     },

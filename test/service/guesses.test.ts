@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { guesses, networkOf, type Guesses } from '../../src/service/guesses.js'
+import { guesses, networkOf, type GuessKey, type Guesses } from '../../src/service/guesses.js'
 import { ENGINES, openTestDb, type TestDb } from '../support/engines.js'
 
 const PEER = { purpose: 'test from', subject: '192.0.2.1' }
@@ -16,8 +16,7 @@ describe.each(ENGINES)('counting failures on %s', (engine) => {
   })
   afterAll(() => opened.close())
 
-  const fail = (...keys: Parameters<Guesses['check']>): Promise<void> =>
-    opened.db.write((tx) => counts.count(tx, ...keys))
+  const fail = (...keys: GuessKey[]): Promise<void> => opened.db.write((tx) => counts.count(tx, ...keys))
 
   test('holds up what has failed ten times, and only that, until the window is over [OAUTH-118]', async () => {
     for (let count = 0; count < 9; count += 1) await fail(PEER, ACCOUNT)

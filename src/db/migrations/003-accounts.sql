@@ -9,6 +9,9 @@ ALTER TABLE tokens ADD COLUMN device_name {text};
 
 ALTER TABLE tokens ADD COLUMN used_ms BIGINT;
 
+-- What an administrator calls a node.
+ALTER TABLE nodes ADD COLUMN name {text};
+
 -- People who were asked to register. The code is shown to the administrator again, so it is kept as it is; it is NULL
 -- for an address that an external directory signs in.
 CREATE TABLE invitees (
