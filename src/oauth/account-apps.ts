@@ -161,7 +161,9 @@ function tokenForm(request: PersonRequest): Markup {
             name: 'scope',
             value: name,
             isChecked: request.form.all('scope').includes(name),
-            label: html`${sentence} <small>(${name})</small>`,
+            label: html`${
+                name === 'organization.admin' ? html`<span class="strong">${TEXTS.farReaching}</span> ` : ''
+              }${sentence} <small>(${name})</small>`,
           }),
         )}
       </fieldset>`,

@@ -84,7 +84,18 @@ export function adminAppPages(
         ${appForm(request, `${PATH}/${id}`, TEXTS.buttons.save, typedOr(request, app))} ${secretForms}
         <h2>${TEXTS.adminApps.removeTitle}</h2>
         <p>${TEXTS.adminApps.removeAbout}</p>
-        ${button('remove', TEXTS.buttons.remove, 'danger')}`,
+        ${form({
+          action: `${PATH}/${id}/remove`,
+          formToken: token,
+          body: html`${checkbox({
+              id: 'confirm',
+              name: 'confirm',
+              label: TEXTS.adminApps.removeConfirm,
+              isChecked: false,
+              isRequired: true,
+            })}
+            <p class="actions"><button class="danger">${TEXTS.buttons.remove}</button></p>`,
+        })}`,
     })
   }
 

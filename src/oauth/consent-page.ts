@@ -47,7 +47,7 @@ function choice(entry: ScopeEntry, index: number, subjects: ReadonlyMap<string, 
     name: 'scope',
     value: entry.text,
     isChecked: !isFarReaching,
-    label: html`${isFarReaching ? html`<span class="strong">${TEXTS.consent.farReaching}</span> ` : ''}${
+    label: html`${isFarReaching ? html`<span class="strong">${TEXTS.farReaching}</span> ` : ''}${
       entry.scope.sentence
     }
     ${limit(entry, subjects)}`,

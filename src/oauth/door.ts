@@ -9,7 +9,7 @@ import { Failure, type FailureKind } from '../model/failures.js'
 import { Untrusted } from './authorize-request.js'
 import type { OauthDeps } from './deps.js'
 import { replyPage, replyRedirect, STYLE_PATH } from './page.js'
-import { NO_FORM, queryOf, readPostedForm, type PageRequest } from './requests.js'
+import { checkOrigin, NO_FORM, queryOf, readPostedForm, type PageRequest } from './requests.js'
 import { pageRows, programRows, type PageRow, type ProgramRow } from './routes.js'
 import { sentence } from './sentences.js'
 import { STYLE } from './style.js'
@@ -56,13 +56,15 @@ export function oauthDoor(deps: OauthDeps): (exchange: Exchange) => Promise<bool
     params: Params,
     gate: SessionGate,
   ): Promise<void> {
+    const isPost = exchange.method === 'POST'
+    // Before anything is said about the session, which a form of another site arrives without.
+    if (isPost) checkOrigin(exchange, deps.baseUrl(exchange))
     const visit = await gate.visit(exchange)
     if (row.access !== 'anyone' && visit.stage !== 'full') throw new NotSignedIn(visit.stage)
     if (row.access === 'admin' && visit.stage === 'full' && !visit.person.isAdmin) {
       throw new Failure('forbidden', 'this page is for the admins of the organization')
     }
-    const isPost = exchange.method === 'POST'
-    const form = isPost ? await readPostedForm(exchange, visit, deps.baseUrl(exchange)) : NO_FORM
+    const form = isPost ? await readPostedForm(exchange, visit) : NO_FORM
     const request: PageRequest = { exchange, visit, query: queryOf(exchange), form, params }
     await (isPost ? row.POST : row.GET)?.(request)
   }

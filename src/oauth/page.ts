@@ -174,6 +174,8 @@ export function checkbox(given: {
   value?: string
   label: HtmlValue
   isChecked: boolean
+  /** The browser does not send the form without it. */
+  isRequired?: boolean
 }): Markup {
   return html`<div class="choice">
     <input
@@ -182,6 +184,7 @@ export function checkbox(given: {
       name="${given.name}"
       value="${given.value ?? 'on'}"
       ${given.isChecked ? html`checked` : ''}
+      ${given.isRequired === true ? html`required` : ''}
     />
     <label for="${given.id}">${given.label}</label>
   </div>`

@@ -58,8 +58,7 @@ function givenSecret(exchange: Exchange): string | undefined {
 }
 
 /** Reads a posted form and makes sure that this site gave it to this browser. */
-export async function readPostedForm(exchange: Exchange, visit: Visit, baseUrl: string): Promise<Query> {
-  checkOrigin(exchange, baseUrl)
+export async function readPostedForm(exchange: Exchange, visit: Visit): Promise<Query> {
   const form = await readForm(exchange)
   const tokens = form.all('form_token')
   const secret = formSecret(exchange, visit)
@@ -81,7 +80,7 @@ export async function readForm(exchange: Exchange): Promise<Query> {
  * A browser says where a form was sent from. Pages that give away no referrer make it say `null`, as a frame of a
  * stranger would: then only its word that both are the same site counts.
  */
-function checkOrigin(exchange: Exchange, baseUrl: string): void {
+export function checkOrigin(exchange: Exchange, baseUrl: string): void {
   const { headers } = exchange.req
   const site = headers['sec-fetch-site']
   const forged = new Failure('forbidden', TEXTS.errors.forgedForm)

@@ -40,7 +40,7 @@ header {
 }
 .who { display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; align-items: center; color: var(--soft); font-size: 0.875rem; }
 nav { max-width: 52rem; margin: 0 auto; padding: 0 var(--space) 0.5rem; }
-nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem; list-style: none; margin: 0; padding: 0; }
+nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem; list-style: none; margin: 0 -0.75rem; padding: 0 0.5rem; }
 nav a { display: block; padding: 0.5rem 0.75rem; border-radius: var(--round); text-decoration: none; }
 nav a:hover { background: var(--accent-soft); }
 nav a[aria-current] { background: var(--accent-soft); font-weight: 600; }
@@ -56,7 +56,7 @@ form.inline { display: inline; }
 .hint { color: var(--soft); font-size: 0.875rem; margin: 0.25rem 0 0; }
 input[type='text'], input[type='email'], input[type='password'], input[type='number'], textarea {
   width: 100%; min-height: 2.75rem; padding: 0.5rem 0.75rem; font: inherit; color: inherit;
-  background: var(--page); border: 1px solid var(--edge); border-radius: 8px;
+  background: var(--card); border: 1px solid var(--edge); border-radius: 8px;
 }
 textarea { min-height: 6rem; }
 fieldset { border: 0; margin: 0 0 var(--space); padding: 0; min-width: 0; }
@@ -82,7 +82,8 @@ dl { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: 0
 dt { color: var(--soft); }
 dd { margin: 0; }
 .secret { padding: 0.75rem var(--space); background: var(--accent-soft); border-radius: 8px; user-select: all; }
-.codes { columns: 2; list-style: none; margin: 0 0 var(--space); padding: var(--space); background: var(--accent-soft); border-radius: 8px; }
+.codes li { white-space: nowrap; }
+.codes { columns: 13rem 2; list-style: none; margin: 0 0 var(--space); padding: var(--space); background: var(--accent-soft); border-radius: 8px; }
 .picture { display: block; width: 13rem; max-width: 100%; height: auto; margin: 0 0 var(--space); background: #ffffff; border-radius: 8px; }
 .links { margin-top: calc(1.5 * var(--space)); font-size: 0.9375rem; }
 .links a { margin-right: var(--space); }

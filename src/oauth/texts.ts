@@ -3,6 +3,7 @@ export const TEXTS = {
   language: 'en',
   product: 'Starling',
   skip: 'Skip to the content',
+  farReaching: 'Far-reaching:',
   navigation: 'Your account',
   signedInAs: (email: string) => `Signed in as ${email}`,
 
@@ -13,7 +14,7 @@ export const TEXTS = {
     apps: 'Applications',
     tokens: 'Access tokens',
     sessions: 'Sessions',
-    adminApps: 'Registered applications',
+    adminApps: 'All applications',
   },
 
   buttons: {
@@ -109,7 +110,6 @@ export const TEXTS = {
     choose: 'Untick what it shall not have.',
     limited: (name: string) => `Only in “${name}” and below.`,
     unseen: 'Only in something that you cannot see: this gives no access.',
-    farReaching: 'Far-reaching:',
     leads: (where: string) => `Afterwards you are led to ${where}.`,
     expired: 'This page was open for too long. Start again from the application.',
     spent: 'This page was answered already. Start again from the application.',
@@ -162,7 +162,10 @@ export const TEXTS = {
     public: 'public',
     confidential: 'confidential',
     lifetime: 'Life of tokens',
-    seconds: (number: number) => (number === 0 ? 'for ever' : `${number} seconds`),
+    seconds: (number: number) => {
+      if (number === 0) return 'for ever'
+      return number % 86_400 === 0 ? `${number / 86_400} days` : `${number} seconds`
+    },
   },
 
   adminApps: {
@@ -178,6 +181,7 @@ export const TEXTS = {
     secretAbout: 'A new secret ends the one before at once. The download has a new one too.',
     removeTitle: 'Remove the application',
     removeAbout: 'Its tokens end at once, for everybody.',
+    removeConfirm: 'Yes, remove it',
     saved: 'Saved.',
   },
 
