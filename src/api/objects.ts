@@ -119,7 +119,7 @@ function deleteRoute({ kind, plural, tag, deleted }: ObjectNoun): Route {
     access: 'token',
     rule: {
       effect: 'write',
-      needs: { object: { right: 'write', kind, from: 'id' } },
+      needs: { object: { right: 'write', kind, from: 'id', ends: true } },
       matches: 'metadata',
       input: pathId,
     },
@@ -128,13 +128,20 @@ function deleteRoute({ kind, plural, tag, deleted }: ObjectNoun): Route {
       tag,
       success: { 204: 'Deleted.' },
       headers: { 'If-Match': 'Entity tags, one of which must be current.' },
-      failures: [400, 401, 403, 404, 412],
+      failures: kind === 'folder' ? [400, 401, 403, 404, 409, 412] : [400, 401, 403, 404, 412],
+      ...(kind === 'folder' ? { notes: { 409: [LAST_OWNER] } } : {}),
     },
     async handle(call, { tx, grants }) {
       await call.api.tree.remove(tx, grants.object)
       return { status: 204 }
     },
   })
+}
+
+/** Deleting the mount of a share is leaving it. */
+const LAST_OWNER = {
+  means: 'A shared folder in it has other members, and the caller is the last who may manage them.',
+  message: 'the shared folder would have people in it and nobody who may manage them',
 }
 
 /** The absolute address of a new object in the version of the request. */

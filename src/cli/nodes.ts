@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { deselect, findNode, listDeselections, select, setCapacity } from '../db/nodes.js'
-import { findObject } from '../db/objects.js'
+import { findObject, insideOf } from '../db/objects.js'
 import { sumStagedBytes } from '../db/uploads.js'
 import type { Tx } from '../db/db.js'
 import { Failure } from '../model/failures.js'
@@ -92,7 +92,7 @@ async function findFolder(tx: Tx, text: string): Promise<{ sid: string; oid: str
   const object = await findObject(tx, id.sid, id.oid)
   if (object === undefined || object.kind === 'file')
     throw new Failure('notFound', `there is no folder ${text}`)
-  return object
+  return insideOf(object)
 }
 
 function note(tx: Tx, context: Context, action: string, subject: string, after?: unknown): Promise<void> {

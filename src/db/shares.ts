@@ -102,7 +102,7 @@ export async function listStanding(
       ...(await tx.all<(typeof found)[number]>(
         `SELECT s.sid, s.name, CASE WHEN EXISTS (${joined}) THEN 1 ELSE 0 END AS has_people,
            CASE WHEN EXISTS (${joined} AND (m.effective & 2) <> 0) THEN 1 ELSE 0 END AS has_owner
-         FROM shares s WHERE s.sid IN (${marks(some.length)})`,
+         FROM shares s WHERE s.sid IN (${marks(some.length)}) ORDER BY s.sid`,
         ...some,
       )),
     )

@@ -18,10 +18,18 @@ import type { GroupNeed } from './group-needs.js'
 import type { InvitationNeed, NewShareNeed, ShareNeed } from './share-needs.js'
 import type { CallerNeed, DeviceNeed, PersonNeed, UserNeed } from './user-needs.js'
 
-/** A folder or file. An optional need whose key is absent gives no grant. */
+/**
+ * A folder or file. An optional need whose key is absent gives no grant. What `ends` is deleted, and the shares that are
+ * mounted there are left with it.
+ */
 export type ObjectNeed =
   | { readonly right: 'read'; readonly kind: Kind; readonly from: string }
-  | { readonly right: 'write'; readonly kind: 'folder' | 'file'; readonly from: string }
+  | {
+      readonly right: 'write'
+      readonly kind: 'folder' | 'file'
+      readonly from: string
+      readonly ends?: boolean
+    }
   | { readonly right: 'insert'; readonly from: string; readonly optional?: boolean }
 
 /**

@@ -1,6 +1,6 @@
 /** The part of authorization that is about folders and files; `authorize.ts` alone calls it. */
 import type { Tx } from '../db/db.js'
-import { findObject, type ObjectRow } from '../db/objects.js'
+import { findObject, listMountsInSubtree, type ObjectRow } from '../db/objects.js'
 import { Failure } from '../model/failures.js'
 import { ZERO_OID, type ParsedId } from '../model/ids.js'
 import { mayWrite } from '../model/permissions.js'
@@ -63,25 +63,39 @@ async function resolvePlace(tx: Tx, caller: Caller, id: ParsedId, mode: Mode): P
 }
 
 /**
- * One order for everybody: the caller's root, then shares by their ids. What is put into a mount goes into its share, so
- * mounts must be known before the shares are held.
+ * One order for everybody: the people of shares that are to be left, the caller's root, the stores of shares by their
+ * ids. What is put into a mount goes into its share, so mounts must be known before the stores of shares are held.
  */
 async function lockStores(tx: Tx, caller: Caller, placed: readonly Placed[]): Promise<void> {
   const changed = placed.filter(({ need }) => need.right !== 'read')
+  for (const { need, place } of changed) {
+    if (need.right === 'write' && need.kind === 'folder' && need.ends === true) {
+      const left = await sharesAt(tx, caller, place)
+      if (left.length > 0) await tx.lock('shares', ...left)
+    }
+  }
   if (changed.some(({ need, place }) => touchesRoot(caller, need, place))) {
     await tx.lock('stores', caller.rootSid)
   }
   const shares = new Set<string>()
   for (const one of changed) {
     const { sid, oid } = one.place
-    if (sid !== caller.rootSid) shares.add(sid)
-    else if (one.need.right === 'insert' && oid !== ZERO_OID) {
+    if (sid !== caller.rootSid) {
+      // A share's own name and end are matters of its people, not of what is in it.
+      if (one.need.right === 'insert' || oid !== ZERO_OID) shares.add(sid)
+    } else if (one.need.right === 'insert' && oid !== ZERO_OID) {
       const row = await findObject(tx, sid, oid)
       if (row !== undefined) one.row = row
       if (row?.kind === 'mount') shares.add(oid)
     }
   }
   for (const sid of [...shares].sort()) await tx.lock('stores', sid)
+}
+
+/** The shares that deleting what is there would leave. */
+async function sharesAt(tx: Tx, caller: Caller, { sid, oid }: Place): Promise<string[]> {
+  if (sid === caller.rootSid) return oid === ZERO_OID ? [] : listMountsInSubtree(tx, sid, oid)
+  return oid === ZERO_OID ? [sid] : []
 }
 
 /**

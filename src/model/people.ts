@@ -38,4 +38,4 @@ export function checkPassword(value: unknown, lengthMin: number): string {
 }
 
 /** A slow hash of a huge text would be a way to keep the server busy. */
-const PASSWORD_LENGTH_MAX = 4096
+export const PASSWORD_LENGTH_MAX = 4096

@@ -66,8 +66,13 @@ export function normalEmail(text: string): string {
 export function accounts(deps: ServiceDeps): Accounts {
   async function find(tx: Tx, email: string): Promise<UserRow> {
     const user = await findUserByEmail(tx, normalEmail(email))
-    const held = user === undefined ? undefined : await hold(tx, user.id)
-    if (held === undefined) throw new Failure('notFound', `there is no user ${normalEmail(email)}`)
+    if (user === undefined) throw noSuchUser(email)
+    return user
+  }
+
+  async function findHeld(tx: Tx, email: string): Promise<UserRow> {
+    const held = await hold(tx, (await find(tx, email)).id)
+    if (held === undefined) throw noSuchUser(email)
     return held
   }
 
@@ -119,17 +124,20 @@ export function accounts(deps: ServiceDeps): Accounts {
     },
 
     async remove(tx, actor, email) {
-      const user = await find(tx, email)
+      const { id } = await find(tx, email)
+      const heir = await findOtherAdmin(tx, id)
+      const user = await hold(tx, id, ...(heir === undefined ? [] : [heir.id]))
+      if (user === undefined) throw noSuchUser(email)
       await checkNotLastAdmin(tx, user, 'removed')
-      await deleteUser(tx, deps, actor, user, await findOtherAdmin(tx, user.id))
+      await deleteUser(tx, deps, actor, user, heir)
     },
 
     async setPassword(tx, actor, email, passwordHash) {
-      await changePassword(tx, deps, actor, await find(tx, email), passwordHash)
+      await changePassword(tx, deps, actor, await findHeld(tx, email), passwordHash)
     },
 
     async setAdmin(tx, actor, email, isAdmin) {
-      const user = await find(tx, email)
+      const user = await findHeld(tx, email)
       if (!isAdmin) await checkNotLastAdmin(tx, user, 'made an ordinary user')
       await setUserAdmin(tx, user.id, isAdmin)
       await record(tx, actor, {
@@ -142,7 +150,7 @@ export function accounts(deps: ServiceDeps): Accounts {
     },
 
     async setQuota(tx, actor, email, quotaBytes) {
-      const user = await find(tx, email)
+      const user = await findHeld(tx, email)
       await setUserQuota(tx, user.id, quotaBytes)
       await record(tx, actor, {
         atMs: deps.now(),
@@ -178,9 +186,14 @@ export async function renamePerson(
   return { ...person, first_name: firstName, last_name: lastName }
 }
 
-async function hold(tx: Tx, id: string): Promise<UserRow | undefined> {
-  await tx.lock('users', id)
+/** The first of the people as they are now; nobody changes any of them until the end of the transaction. */
+async function hold(tx: Tx, id: string, ...others: readonly string[]): Promise<UserRow | undefined> {
+  await tx.lock('users', ...[id, ...others].sort())
   return findUser(tx, id)
+}
+
+function noSuchUser(email: string): Failure {
+  return new Failure('notFound', `there is no user ${normalEmail(email)}`)
 }
 
 async function checkNotLastAdmin(tx: Tx, user: UserRow, what: string): Promise<void> {

@@ -32,9 +32,9 @@ export function ldapDirectory(
 
   /** Each question has a connection of its own: nobody ever finds one that is bound as another person. */
   async function ask<T>(question: (client: Client) => Promise<T>): Promise<T> {
+    const { Client } = await import('ldapts')
     if (asked >= QUESTIONS_MAX) throw away('the directory is asked too much at this moment')
     asked += 1
-    const { Client } = await import('ldapts')
     const tlsOptions = settings.ca === undefined ? {} : { ca: settings.ca }
     const client = new Client({
       url: settings.url,

@@ -4,6 +4,7 @@ import { deleteInvitee, findInvitee } from '../db/invitees.js'
 import { findUserByEmail, type UserRow } from '../db/users.js'
 import { normalAddress } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
+import { PASSWORD_LENGTH_MAX } from '../model/people.js'
 import { accounts } from './accounts.js'
 import type { DirectoryEntry, ServiceDeps } from './deps.js'
 
@@ -69,6 +70,7 @@ export function signIns(deps: ServiceDeps, db: Db): SignIns {
 
   return {
     async verifyPassword({ email: text, password, origin }, inTurn = deps.hashing.run) {
+      if (password.length > PASSWORD_LENGTH_MAX) return undefined
       const email = addressOf(text)
       const user = email === undefined ? undefined : await db.read((tx) => findUserByEmail(tx, email))
       const { directory } = deps

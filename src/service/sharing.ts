@@ -81,7 +81,8 @@ export async function settle(
     )
     await deleteUnfounded(tx, change)
   }
-  const standing = await listStanding(tx, change.sids)
+  // The stores of shares are locked in one order, as all rows are.
+  const standing = await listStanding(tx, [...change.sids].sort())
   for (const share of standing) {
     if (share.has_people === 0) await destroyShare(tx, deps, actor, share, nowMs)
     else if (share.has_owner === 0) await bequeath(tx, actor, share, heir, nowMs)

@@ -12,7 +12,14 @@ export const PRINCIPALS = [
   'P5 wrong scope',
   'P6/P7 appdata only',
   'P8 other user',
+  'P9 viewer',
+  'P10 editor',
+  'P11 manager without write',
   'P12 owner',
+  'P13 group-only member',
+  'P14 pending invitee',
+  'P15 removed member',
+  'gone by their own will',
   'P16 deleted user',
   'P16 deleted user, address used again',
   'P17 admin without the scope',
@@ -23,25 +30,41 @@ export const PRINCIPALS = [
 ] as const
 export type Principal = (typeof PRINCIPALS)[number]
 
-/** Where the object lies: in the owner's private folder, in the folder of the qualified token, in a sandbox. */
-export const PLACES = ['private', 'qualified', 'sandbox of A', 'sandbox of B'] as const
+/** Where the object lies: in the owner's private folder, in a folder of the qualified token, in a sandbox, in a share. */
+export const PLACES = [
+  'private',
+  'qualified',
+  'sandbox of A',
+  'sandbox of B',
+  'share',
+  'qualified in the share',
+] as const
 export type Place = (typeof PLACES)[number] | 'root'
 
 export type Cell = 'ok' | 401 | 403 | 404
-export type Group = 'access' | 'move'
+export type Group = 'read' | 'write' | 'move'
 
 const all = (cell: Cell): Record<Place, Cell> => ({
   private: cell,
   qualified: cell,
   'sandbox of A': cell,
   'sandbox of B': cell,
+  share: cell,
+  'qualified in the share': cell,
   root: cell,
 })
 
 /** Sees nothing of the owner; `root` is the caller's own. */
 const STRANGER: Record<Place, Cell> = { ...all(404), root: 'ok' }
 
-const ACCESS: Readonly<Record<Principal, Record<Place, Cell>>> = {
+/** Sees what is in the share and nothing else. */
+const inShare = (cell: Cell): Record<Place, Cell> => ({
+  ...STRANGER,
+  share: cell,
+  'qualified in the share': cell,
+})
+
+const READ: Readonly<Record<Principal, Record<Place, Cell>>> = {
   'P1 no token': all(401),
   'P2 garbage': all(401),
   'P3 expired': all(401),
@@ -49,27 +72,42 @@ const ACCESS: Readonly<Record<Principal, Record<Place, Cell>>> = {
   'P5 wrong scope': all(403),
   'P6/P7 appdata only': { ...all(404), 'sandbox of A': 'ok' },
   'P8 other user': STRANGER,
+  'P9 viewer': inShare('ok'),
+  'P10 editor': inShare('ok'),
+  'P11 manager without write': inShare('ok'),
   'P12 owner': all('ok'),
+  'P13 group-only member': inShare('ok'),
+  'P14 pending invitee': STRANGER,
+  'P15 removed member': STRANGER,
+  'gone by their own will': STRANGER,
   'P16 deleted user': all(401),
   'P16 deleted user, address used again': all(401),
   'P17 admin without the scope': STRANGER,
-  'P18 admin with the scope': STRANGER,
+  'P18 admin with the scope': inShare('ok'),
   'P18 admin with the scope alone': all(403),
-  'P21 qualified': { ...all(403), qualified: 'ok' },
+  'P21 qualified': { ...all(403), qualified: 'ok', 'qualified in the share': 'ok' },
   'P22 demoted admin': STRANGER,
+}
+
+const WRITE: Readonly<Record<Principal, Record<Place, Cell>>> = {
+  ...READ,
+  'P9 viewer': inShare(403),
+  'P11 manager without write': inShare(403),
 }
 
 /** A move to the caller's root needs the right at both ends. */
 const MOVE: Readonly<Record<Principal, Record<Place, Cell>>> = {
-  ...ACCESS,
+  ...WRITE,
   'P6/P7 appdata only': all(404),
   'P21 qualified': all(403),
 }
 
+const RIGHTS: Readonly<Record<Group, typeof READ>> = { read: READ, write: WRITE, move: MOVE }
+
 export function expectedCell(group: Group, principal: Principal, place: Place, version: string): Cell {
   // Version 1.0 has no appdata, so the scope opens nothing there and says nothing of what exists.
   if (principal === 'P6/P7 appdata only' && version === '1.0') return 403
-  return (group === 'move' ? MOVE : ACCESS)[principal][place]
+  return RIGHTS[group][principal][place]
 }
 
 /** One way to call a route: on what, with what, and its documented success in each version. */
@@ -90,13 +128,13 @@ const UPLOADED = { '1.0': 200, '1.3': 204, '1.4': 204 }
 
 function read(target: Way['target']): Way[] {
   return [
-    { name: 'read', group: 'access', target, ok: every(200), isRead: true, takesRoot: target === 'folder' },
+    { name: 'read', group: 'read', target, ok: every(200), isRead: true, takesRoot: target === 'folder' },
   ]
 }
 
 const CREATE: Way = {
   name: 'create',
-  group: 'access',
+  group: 'write',
   target: 'folder',
   ok: every(201),
   send: (id, name) => ({ json: { name, parent: id } }),
@@ -104,7 +142,7 @@ const CREATE: Way = {
 
 function place(target: 'folder' | 'file'): Way[] {
   return [
-    { name: 'rename', group: 'access', target, ok: every(200), send: (_, name) => ({ json: { name } }) },
+    { name: 'rename', group: 'write', target, ok: every(200), send: (_, name) => ({ json: { name } }) },
     {
       name: 'move to root',
       group: 'move',
@@ -116,7 +154,7 @@ function place(target: 'folder' | 'file'): Way[] {
 }
 
 function remove(target: 'folder' | 'file'): Way[] {
-  return [{ name: 'delete', group: 'access', target, ok: every(204) }]
+  return [{ name: 'delete', group: 'write', target, ok: every(204) }]
 }
 
 export const ROWS: Readonly<Record<string, readonly Way[]>> = {
@@ -137,17 +175,17 @@ export const ROWS: Readonly<Record<string, readonly Way[]>> = {
   'DELETE /files/:id': remove('file'),
   'GET /files/:id/content': read('file'),
   'PUT /files/:id/content': [
-    { name: 'whole', group: 'access', target: 'file', ok: UPLOADED, send: () => ({ body: 'replaced' }) },
+    { name: 'whole', group: 'write', target: 'file', ok: UPLOADED, send: () => ({ body: 'replaced' }) },
     {
       name: 'begin',
-      group: 'access',
+      group: 'write',
       target: 'file',
       ok: UPLOADED,
       send: () => ({ body: '', headers: { 'Content-Range': 'bytes */*' } }),
     },
     {
       name: 'chunk',
-      group: 'access',
+      group: 'write',
       target: 'file',
       ok: UPLOADED,
       send: () => ({ body: 're', headers: { 'Content-Range': 'bytes 0-1/8' } }),

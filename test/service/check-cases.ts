@@ -174,7 +174,10 @@ export const TABLES: readonly Case[] = [
     async damage({ breakTables, addUser }) {
       const bob = await addUser('bob@example.org')
       await breakTables(`UPDATE stores SET kind = 'share' WHERE sid = '${bob.root_sid}'`)
-      return [['user-store', bob.id]]
+      return [
+        ['share-store', bob.root_sid],
+        ['user-store', bob.id],
+      ]
     },
   },
   {

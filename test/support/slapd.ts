@@ -41,6 +41,9 @@ export function hasDirectory(): boolean {
 export interface TestDirectory {
   /** The setting `--ldap` that leads there. */
   readonly setting: string
+  /** Protocol, host and port of the same with TLS; empty without a certificate. */
+  readonly secureUrl: string
+  readonly url: string
   /** The environment of a server that may look people up. */
   readonly env: Readonly<Record<string, string>>
   /** The same for the parts of the program that a test calls itself. */
@@ -53,19 +56,24 @@ export interface TestDirectory {
   stop(): Promise<void>
 }
 
-export async function startDirectory(): Promise<TestDirectory> {
+/** With a certificate it also speaks TLS, on a port of its own and by STARTTLS. */
+export async function startDirectory(certificate?: {
+  readonly cert: string
+  readonly key: string
+}): Promise<TestDirectory> {
   const program = found(PROGRAMS, 'these tests need the directory server slapd: install the package slapd')
   const folder = await mkdtemp(join(tmpdir(), 'starling-slapd-'))
   await mkdir(join(folder, 'data'))
   const config = join(folder, 'slapd.conf')
-  await writeFile(config, configuration(folder))
+  await writeFile(config, configuration(folder, certificate))
   const port = await freePort()
   const url = `ldap://127.0.0.1:${port}`
+  const secureUrl = certificate === undefined ? '' : `ldaps://127.0.0.1:${await freePort()}`
   let server: ChildProcess | undefined
 
   async function start(): Promise<void> {
     const log = openSync(join(folder, 'log'), 'a')
-    const args = ['-c', KEEPER, 'sh', program, '-f', config, '-h', url, '-d', '0']
+    const args = ['-c', KEEPER, 'sh', program, '-f', config, '-h', `${url} ${secureUrl}`.trim(), '-d', '0']
     server = spawn('/bin/sh', args, { cwd: folder, detached: true, stdio: ['pipe', log, log] })
     closeSync(log)
     await untilAnswered(port, join(folder, 'log'))
@@ -104,6 +112,8 @@ export async function startDirectory(): Promise<TestDirectory> {
 
   return {
     setting: `${url}?base=${encodeURIComponent(`ou=people,${BASE}`)}&bind=${encodeURIComponent(BINDER)}`,
+    url,
+    secureUrl,
     env: { STARLING_LDAP_PASSWORD: BINDER_PASSWORD },
     settings: {
       url,
@@ -138,12 +148,15 @@ export async function startDirectory(): Promise<TestDirectory> {
 }
 
 /** Only the reader may search; an empty password binds as nobody, as many directories allow. */
-function configuration(folder: string): string {
+function configuration(folder: string, certificate?: { cert: string; key: string }): string {
   const schemas = found(SCHEMAS, 'the schemas of slapd are missing')
   return lines(
     ...['core', 'cosine', 'inetorgperson'].map((name) => `include ${schemas}/${name}.schema`),
     `modulepath ${found(MODULES, 'the modules of slapd are missing')}`,
     'moduleload back_mdb',
+    ...(certificate === undefined
+      ? []
+      : [`TLSCertificateFile ${certificate.cert}`, `TLSCertificateKeyFile ${certificate.key}`]),
     'allow bind_anon_cred bind_anon_dn',
     'database mdb',
     `suffix "${BASE}"`,

@@ -135,7 +135,10 @@ export class Model {
   leave(share: Share, actor: number): number {
     if (this.effective(share, actor) === undefined) return 404
     const change = (): void => void share.people.set(actor, { isJoined: false, direct: undefined })
-    return this.attempt([share], change, 204)
+    const status = this.attempt([share], change, 204)
+    // Who came in through a group may have had an invitation besides; who left has nothing to accept.
+    if (status === 204) share.invitations.delete(actor)
+    return status
   }
 
   invite(share: Share, actor: number, person: number, permissions: Bits): number {

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ENGINES } from '../../support/engines.js'
 import { startServer, type TestServer } from '../../support/server.js'
@@ -31,6 +33,17 @@ describe.each(ENGINES)('people invited to shared folders on %s', (engine) => {
     server = await startServer(engine)
   })
   afterAll(() => server.stop())
+
+  /** What was sent to an address: one file each, and what still waits to be written. */
+  async function mailsTo(email: string): Promise<string[]> {
+    const outbox = join(server.dataDir, 'outbox')
+    const waiting = await server.installation.db.read((tx) =>
+      tx.all<{ body: string }>('SELECT body FROM mails WHERE recipient = $1', email),
+    )
+    const names = await readdir(outbox).catch(() => [])
+    const written = await Promise.all(names.map((name) => readFile(join(outbox, name), 'utf8')))
+    return [...waiting.map(({ body }) => body), ...written.filter((text) => text.includes(email))]
+  }
 
   it('lists them by address, with names where there is an account [PEND-01] [PEND-02] [PEND-03]', async () => {
     const { O, M, E, V, G, P, L, S, A, N, sh } = await cast(server)
@@ -117,6 +130,8 @@ describe.each(ENGINES)('people invited to shared folders on %s', (engine) => {
     expect(answer.text).not.toContain(note)
     const accepted = ok(await S.api.call('POST', `/users/me/invitations/${sh}`), 201)
     expect(accepted.text).not.toContain(note)
+    const mails = await mailsTo(S.email)
+    expect(mails.filter((mail) => mail.includes(note))).toHaveLength(1)
   })
 
   it('lets an admin invite, themselves too [PEND-13]', async () => {
@@ -224,10 +239,14 @@ describe.each(ENGINES)('people invited to shared folders on %s', (engine) => {
     }
   })
 
-  it('leaves addresses without an account to admins where the policy says so [PEND-15]', async () => {
+  it('leaves addresses without an account to admins where the policy says so [PEND-14] [PEND-15]', async () => {
     const { O, M, A, tag } = await makePeople(server, 'O', 'M', 'A')
     const sh = await makeShare(O, 'Plans')
     const N = `n.${tag}@x.test`
+    await server.terminate()
+    await server.restart(['--signup', 'open'])
+    await invite(O, sh, `open.${N}`, VIEWER)
+    expect(ok(await A.api.get(`/invitees/open.${N}`), 200).json['email_from']).toBe(O.email)
     await server.terminate()
     await server.restart(['--signup', 'admin'])
     await unchanged(server, async () => {

@@ -284,5 +284,85 @@ describe.each(ENGINES)('requests at the same moment on %s', (engine) => {
     expect(await db.read((tx) => tx.all('SELECT id FROM users WHERE is_admin = 1'))).toHaveLength(1)
   })
 
+  test('shares of one name that come at the same moment get names of their own [SHARE-28]', async () => {
+    const [owner, guest] = [await someone(server()), await someone(server())]
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const shares = await Promise.all([1, 2, 3].map(() => newShare(owner.api, `Plans ${round}`)))
+      for (const share of shares) await invite(owner.api, share, guest.email, [])
+      const accept = (share: string): Promise<Answer> =>
+        guest.api.call('POST', `/users/me/invitations/${share}`)
+      expect(statuses(await Promise.all(shares.map(accept)))).toEqual([201, 201, 201])
+      for (const { api } of [owner, guest]) {
+        const told = listOf(await api.get('/users/me/shares')).filter(({ id }) => shares.includes(String(id)))
+        expect(told.map(({ name }) => name)).toEqual(
+          ['', ' (2)', ' (3)'].map((end) => `Plans ${round}${end}`),
+        )
+      }
+    }
+  })
+
+  test('a person who enters a group while it comes into a share is in, one who goes is out [ACL-15] [GROUP-14]', async () => {
+    const admin = await newAdmin()
+    const owner = await someone(server())
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const [comer, goer] = [await someone(server()), await someone(server())]
+      const group = await newGroup(admin.api, goer.email)
+      const share = await newShare(owner.api)
+      const calls = [
+        () => admin.api.post(`/groups/${group}/members`, { email: comer.email }),
+        () => admin.api.delete(`/groups/${group}/members/${goer.email}`),
+        () => owner.api.post(`/shares/${share}/groups`, { id: group, permissions: ['WRITE'] }),
+      ]
+      const order = round % 2 === 0 ? calls : [...calls].reverse()
+      expect(statuses(await Promise.all(order.map((call) => call())))).toEqual([201, 201, 204])
+      const seen = ok(await comer.api.get(`/shares/${share}`), 200).json
+      expect(seen['caller_effective_permissions']).toEqual(['WRITE'])
+      expectError(await goer.api.get(`/shares/${share}`), 404)
+    }
+  })
+
+  test('the last one who leaves and the first one who comes: the share ends, or it keeps its owner [ACL-15] [SHARE-48]', async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const [owner, guest] = [await someone(server()), await someone(server())]
+      const share = await newShare(owner.api)
+      const file = await owner.api.file('a.bin', share)
+      await invite(owner.api, share, guest.email, [])
+      const [left, came, uploaded] = await Promise.all([
+        owner.api.delete(`/shares/${share}/members/me`),
+        guest.api.call('POST', `/users/me/invitations/${share}`),
+        owner.api.upload(file, 'x'.repeat(70_000)),
+      ])
+      expect([204, 404]).toContain(uploaded.status)
+      if (left.status === 204) {
+        expect(came.status).toBe(404)
+        expectError(await guest.api.get(`/shares/${share}`), 404)
+      } else {
+        expect([left.status, came.status]).toEqual([409, 201])
+        ok(await owner.api.get(`/shares/${share}/members/me`), 200)
+        ok(await guest.api.get(`/shares/${share}/members/me`), 200)
+      }
+    }
+  })
+
+  test('an address that becomes a user while it is invited is a user and no invitee [USER-37] [INV-04]', async () => {
+    const admin = await newAdmin()
+    const owner = await someone(server())
+    const share = await newShare(owner.api)
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const email = newAddress('both')
+      const answers = await Promise.all([
+        admin.api.post('/users', { email, first_name: 'A', last_name: 'B' }),
+        owner.api.post('/invitees', { email_to: email }),
+        owner.api.post(`/shares/${share}/pending`, { email, permissions: [] }),
+      ])
+      expect(answers[0].status).toBe(201)
+      expect([201, 409]).toContain(answers[1].status)
+      expect(answers[2].status).toBe(201)
+      expectError(await admin.api.get(`/invitees/${email}`), 404)
+      const person = ok(await admin.api.get(`/users/${email}`), 200).json
+      expect(person['invitations']).toMatchObject([{ share_id: share }])
+    }
+  })
+
   test('and all that is stored is sound afterwards [DELUSER-21]', () => expectSound(server()))
 })

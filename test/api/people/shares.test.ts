@@ -234,7 +234,7 @@ describe.each(ENGINES)('shared folders on %s', (engine) => {
   })
 
   describe('reading one', () => {
-    it('shows it to every member, each with what they may do [SHARE-17] [SHARE-24] [SHAPE-01] [SHAPE-02] [FIELD-17]', async () => {
+    it('shows it to every member, each with what they may do [SHARE-17] [SHARE-24] [SHAPE-02] [FIELD-17]', async () => {
       const { O, M, E, V, G, P, sh, grp } = await cast(server)
       for (const [person, permissions] of [
         [O, OWNER],
@@ -366,6 +366,44 @@ describe.each(ENGINES)('shared folders on %s', (engine) => {
   })
 
   describe('shapes', () => {
+    it('has the same keys in the same order, and none that is null [SHAPE-01]', async () => {
+      const { O, E, V, P, A, N, sh, grp } = await cast(server)
+      await invite(O, sh, N, VIEWER)
+      const user = ['email', 'first_name', 'last_name']
+      const everything = [...user, 'shares', 'invitations']
+      const share = ['id', 'name', 'members', 'groups', 'pending']
+      const view = ['is_external', 'external', 'caller_effective_permissions']
+      const [device] = list(await O.api.get('/users/me/devices'))
+      for (const [api, path, keys] of [
+        [O.api, '/users?limit=1', ['has_more', 'data']],
+        [O.api, '/users/me', everything],
+        [A.api, `/users/${O.email}`, everything],
+        [V.api, `/users/${O.email}`, user],
+        [O.api, '/users/me/two_factor', ['enforced', 'enforce']],
+        [A.api, `/invitees/${N}`, ['email_to', 'email_from', 'signup_code']],
+        [V.api, `/shares/${sh}`, [...share, ...view]],
+        [A.api, `/shares/${sh}`, [...share, ...view]],
+        [V.api, `/shares/${sh}/members/${E.email}`, [...user, 'permissions']],
+        [V.api, `/shares/${sh}/groups/${grp}`, ['id', 'name', 'permissions']],
+        [V.api, `/shares/${sh}/pending/${P.email}`, [...user, 'invited_by', 'permissions']],
+        [V.api, `/shares/${sh}/pending/${N}`, ['email', 'invited_by', 'permissions']],
+        [P.api, `/users/me/invitations/${sh}`, ['share_id', 'share_name', 'invited_by', 'permissions']],
+        [V.api, `/groups/${grp}`, ['id', 'name', 'members']],
+        [O.api, `/devices/${device?.['id'] as string}`, ['id', 'owner', 'name', 'os_family', 'install_date']],
+        [O.api, `/devices/${device?.['id'] as string}/status`, ['online', 'last_seen']],
+        [O.api, '/users/me/quota', ['bytes_used']],
+        [O.api, `/shares/${UNKNOWN_SHARE}`, ['type', 'message']],
+      ] as const) {
+        const answer = await api.get(path)
+        expect(Object.keys(answer.json), path).toEqual(keys)
+        expect(answer.text, path).not.toContain('null')
+      }
+      const [first] = ok(await O.api.get('/users?limit=1'), 200).json['data'] as object[]
+      expect(Object.keys(first ?? {})).toEqual(user)
+      const [member] = list(await V.api.get(`/groups/${grp}/members`))
+      expect(Object.keys(member ?? {})).toEqual(user)
+    })
+
     it('shows addresses trimmed and in lower case [SHAPE-03]', async () => {
       const { O, S, A, tag } = await makePeople(server, 'O', 'S', 'A')
       const id = await makeShare(O, 'Plans')

@@ -347,7 +347,7 @@ describe.each(ENGINES)('routes about people on %s', (engine) => {
 describe.each(ENGINES)('older versions on %s', (engine) => {
   const server = useServer(engine, { args: ['--legacy-versions'] })
 
-  test('1.1 serves single users, shares, members and invitations as 1.3 does, 1.2 the quota too; neither serves the rest [USER-04]', async () => {
+  test('1.1 serves single users, shares, members and invitations as 1.3 does, 1.2 the quota too; neither serves the rest [USER-04] [VER-30] [VER-31]', async () => {
     const owner = await someone(server())
     const admin = await administrator(server())
     const guest = await someone(server())
