@@ -1,19 +1,22 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SERVE_SETTINGS } from '../../src/cli/settings.js'
 import { ENGINES, type Engine } from '../support/engines.js'
 import { startServer } from '../support/server.js'
 import { ask, requestText } from '../support/wire.js'
-import { freshAddress, type Page } from './browser.js'
+import { freshAddress, type Browser, type Page } from './browser.js'
 import {
   ACCOUNT,
   basic,
   expectOAuthError,
+  giveCode,
   givePassword,
+  isSecondFactorPage,
   isSignInPage,
   openWorld,
   PASSWORD,
   signIn,
+  totp,
   type World,
 } from './support.js'
 
@@ -182,6 +185,82 @@ describe.each(ENGINES)('guessing on %s', (engine) => {
         .poll(async () => (await post(exchange)).status, { timeout: 15_000, interval: 500 })
         .toBe(401)
     })
+  })
+})
+
+describe.each(ENGINES)('a patient attacker on %s', (engine) => {
+  let world: World
+
+  beforeAll(async () => {
+    world = await openWorld(engine, {
+      args: ['--failures-max', String(TRIES), '--failures-window', String(WINDOW_SECONDS)],
+    })
+  })
+  afterAll(() => world?.stop())
+
+  const isIn = async (browser: Browser): Promise<boolean> =>
+    (await browser.request('GET', ACCOUNT)).status === 200
+
+  test('gets no more guesses at a password by making them all at once [OAUTH-118]', async () => {
+    const victim = await world.addPerson()
+    const browsers = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const browser = world.browser()
+        return { browser, page: await browser.open('/sign-in') }
+      }),
+    )
+    const statuses = await Promise.all(
+      browsers.flatMap(({ browser, page }) =>
+        Array.from({ length: TRIES }, async () => {
+          return (await givePassword(browser, page, victim.email, 'wrong password')).status
+        }),
+      ),
+    )
+    const heard = statuses.filter((status) => status !== 429).length
+    expect(heard).toBeGreaterThanOrEqual(1)
+    expect(heard).toBeLessThanOrEqual(TRIES)
+  })
+
+  test('gets no more guesses at a second factor by signing in again and again [OAUTH-119]', async () => {
+    const victim = await world.addPerson({ secondFactor: true })
+    let guesses = 0
+    for (let rounds = 0; rounds < 5; rounds += 1) {
+      const browser = world.browser()
+      const page = await givePassword(browser, await browser.open('/sign-in'), victim.email, victim.password)
+      if (page.status === 429 || !isSecondFactorPage(page)) break
+      for (let tries = 0; tries < 5; tries += 1) {
+        const told = await giveCode(browser, page, totp(victim.key, Date.now() - 1_000_000))
+        if (told.status === 429) break
+        guesses += 1
+      }
+    }
+    expect(guesses).toBeGreaterThanOrEqual(5)
+    expect(guesses).toBeLessThanOrEqual(TRIES)
+  })
+
+  test('is not let in further by having signed in to an account of their own [OAUTH-118]', async () => {
+    const victim = await world.addPerson()
+    const own = await world.addPerson()
+    const attacker = await world.signedIn(own)
+    await guess(world, victim.email)
+    await attacker.press(await attacker.open(ACCOUNT), /^sign out$/i)
+    expectHeldUp(await givePassword(attacker, await attacker.open('/sign-in'), victim.email, PASSWORD))
+    expect(await isIn(attacker)).toBe(false)
+  })
+
+  test('cannot fill somebody’s mailbox with links [OAUTH-119]', async () => {
+    const victim = await world.addPerson()
+    const statuses = new Set<number>()
+    for (let tries = 0; tries < TRIES + 3; tries += 1) {
+      const browser = world.browser()
+      const page = await browser.open('/forgot')
+      const [form] = page.forms
+      const field = form?.controls.find(({ type }) => type !== 'hidden')
+      if (form === undefined || field === undefined) throw new Error(page.words)
+      field.value = victim.email
+      statuses.add((await browser.submit(form, form.buttons[0], page)).status)
+    }
+    expect(statuses).toContain(429)
   })
 })
 
