@@ -25,8 +25,9 @@ function addServeCommand(program: Command): void {
     const settings = serveSettings(valuesOf(command))
     const { serve } = await import('./cli/serve.js')
     const { welcome } = await import('./cli/welcome.js')
-    const onReady = (origin: string): Promise<void> =>
-      options['welcome'] === true ? welcome(settings, origin) : Promise.resolve()
+    const { showSetUpLink } = await import('./cli/set-up-link.js')
+    const onReady: Parameters<typeof serve>[1] = (origin, db) =>
+      options['welcome'] === true ? welcome(settings, origin) : showSetUpLink(db, settings.baseUrl ?? origin)
     process.exitCode = await serve(settings, onReady)
   })
 }

@@ -2,7 +2,6 @@ import { Failure } from '../model/failures.js'
 import type { PersonId } from '../model/addresses.js'
 import { checkPassword } from '../model/people.js'
 import { V1_1 } from '../model/version.js'
-import { hashPassword } from '../service/passwords.js'
 import { pathPerson } from './inputs-people.js'
 import { route, type Route } from './route.js'
 
@@ -51,7 +50,8 @@ export const PASSWORD_ROUTES: readonly Route[] = [
     judge: (call, { password }) => void checkPassword(password, call.api.service.passwordLengthMin),
     // The hash takes its time by design, and the clear text goes no further than this.
     async prepare(call, { email, password = '' }) {
-      return { email, passwordHash: await hashPassword(password, call.api.service.passwordLengthMin) }
+      const { hashing, passwordLengthMin } = call.api.service
+      return { email, passwordHash: await hashing.hash(password, passwordLengthMin) }
     },
     async handle(call, { tx, input, grants }) {
       const { passwordHash } = input

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { listApps } from '../db/apps.js'
-import { apps } from '../service/apps.js'
+import { listApps, type AppRow } from '../db/apps.js'
+import { apps, type AppChanges } from '../service/apps.js'
 import { COMMAND_LINE } from '../service/journal.js'
 import { valuesOf, withInstallation, type Context } from './context.js'
 import { addSettings, leaf } from './leaf.js'
@@ -49,17 +49,36 @@ export function addAppCommands(program: Command): void {
 
   leaf(app, 'list', 'the applications by name').action(async (_: unknown, command: Command) => {
     await withInstallation(command, async (context) => {
-      const rows = (await context.read(listApps)).map((row) => ({
-        client_id: row.id,
-        name: row.name,
-        description: row.description,
-        redirect_uris: JSON.parse(row.redirect_uris) as string[],
-        public: row.is_public === 1,
-        token_lifetime: row.token_lifetime_s,
-      }))
+      const rows = (await context.read(listApps)).map(shownApp)
       print(context.isJson, rows, () => rows.map((row) => `${row.client_id}\t${row.name}`))
     })
   })
+
+  leaf(app, 'edit <client-id>', 'change an application')
+    .option('--redirect-uri <uri>', 'in place of the ones before; may be repeated', collect, [])
+    .option('--name <text>', 'its name')
+    .option('--description <text>', 'what it is')
+    .option('--token-lifetime <seconds>', 'life of its tokens, 0 for ever')
+    .action(async (id: string, options: Record<string, unknown>, command: Command) => {
+      const changes = changesOf(options)
+      await withInstallation(command, async (context) => {
+        const changed = await context.write((tx) => apps(context.deps).change(tx, COMMAND_LINE, id, changes))
+        print(context.isJson, shownApp(changed), () => [`changed ${changed.id}`])
+      })
+    })
+
+  leaf(app, 'secret <client-id>', 'make a new secret; the one before ends at once').action(
+    async (id: string, _: unknown, command: Command) => {
+      await withInstallation(command, async (context) => {
+        const { secret } = await context.write((tx) => apps(context.deps).renewSecret(tx, COMMAND_LINE, id))
+        if (secret === undefined) throw new UsageError('a public application has no secret')
+        print(context.isJson, { client_id: id, client_secret: secret }, () => [
+          `client_secret  ${secret}`,
+          'The secret is shown this once.',
+        ])
+      })
+    },
+  )
 
   leaf(app, 'remove <client-id>', 'remove an application with its tokens').action(
     async (id: string, _: unknown, command: Command) => {
@@ -89,6 +108,31 @@ export function addAppCommands(program: Command): void {
       print(true, shown, () => [])
     })
   })
+}
+
+/** An application without its secret. */
+function shownApp(row: AppRow): Record<string, unknown> & { client_id: string; name: string } {
+  return {
+    client_id: row.id,
+    name: row.name,
+    description: row.description,
+    redirect_uris: JSON.parse(row.redirect_uris) as string[],
+    public: row.is_public === 1,
+    token_lifetime: row.token_lifetime_s,
+  }
+}
+
+function changesOf(options: Record<string, unknown>): AppChanges {
+  const { name, description, tokenLifetime } = options
+  const redirectUris = options['redirectUri'] as string[]
+  const changes: AppChanges = {
+    ...(redirectUris.length === 0 ? {} : { redirectUris }),
+    ...(typeof name === 'string' ? { name } : {}),
+    ...(typeof description === 'string' ? { description } : {}),
+    ...(typeof tokenLifetime === 'string' ? { tokenLifetimeSeconds: seconds(tokenLifetime) } : {}),
+  }
+  if (Object.keys(changes).length === 0) throw new UsageError('say what to change')
+  return changes
 }
 
 function collect(value: string, before: string[]): string[] {

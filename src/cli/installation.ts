@@ -11,6 +11,7 @@ import { nodeIdentity } from '../nodes/identity.js'
 import { localTurnstile, register } from '../nodes/turnstile.js'
 import type { ServiceDeps } from '../service/deps.js'
 import { ldapDirectory, type LdapSettings } from '../service/directory.js'
+import { passwordQueue } from '../service/password-queue.js'
 
 /** The stored state of a node, opened: what a server and a command both start from. */
 export interface Installation {
@@ -74,6 +75,7 @@ export function commandDeps(
     quotaBytes: null,
     signUpPolicy: 'invited',
     passwordLengthMin: settings.passwordLengthMin,
+    hashing: passwordQueue(),
     directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
     publicUrl: undefined,
     complain,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { AggregatorRegistry } from 'prom-client'
 import { setCapacity } from '../db/nodes.js'
 import { startCheckpointer } from '../db/checkpointer.js'
+import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
 import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
@@ -12,6 +13,7 @@ import { openLog, type Logger } from '../nodes/log.js'
 import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
 import { postman, type Postman } from '../service/mail.js'
 import { outboxTransport, smtpTransport } from '../service/mail-transports.js'
+import { sweepSignIns } from '../service/sign-in-sweep.js'
 import { sweep } from '../service/sweep.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
@@ -28,7 +30,7 @@ const STOP_MARGIN_MS = 3_000
 /** Runs a node until it is told to stop; resolves with the exit status. */
 export async function serve(
   settings: ServeSettings,
-  onReady: (origin: string) => Promise<void>,
+  onReady: (origin: string, db: Db) => Promise<void>,
 ): Promise<number> {
   const { log, flush } = openLog(settings.logLevel, { process: 'primary', pid: process.pid })
   const installation = await openInstallation(settings, (message) => log.warn(message))
@@ -41,7 +43,7 @@ export async function serve(
         ? await runAlone(ready, installation, duties, log)
         : await runWorkers(ready, duties, log)
     process.stdout.write(`listening on https://${bracketed(ready.host)}:${started.port}\n`)
-    await onReady(`https://${bracketed(ready.host)}:${started.port}`)
+    await onReady(`https://${bracketed(ready.host)}:${started.port}`, installation.db)
     const status = await Promise.race([stopSignal().then(() => 0), started.failed])
     log.info('stopping')
     await started.stop()
@@ -120,6 +122,7 @@ async function startDuties(
     repeat(MAIL_EVERY_MS, () => mails.deliver(), log),
     repeat(Math.min(EXPIRE_EVERY_MS, settings.uploadLifetimeMs / 2), () => broom.expireUploads(), log),
     repeat(LEFTOVERS_EVERY_MS, () => broom.removeLeftovers(), log),
+    repeat(LEFTOVERS_EVERY_MS, () => sweepSignIns(installation.db, Date.now()), log),
   ]
   return {
     shared,

@@ -24,6 +24,7 @@ import { devices, deviceUses } from '../service/devices.js'
 import { ldapDirectory } from '../service/directory.js'
 import { downloads } from '../service/downloads.js'
 import { invitees } from '../service/invitees.js'
+import { passwordQueue } from '../service/password-queue.js'
 import { passwords } from '../service/passwords.js'
 import { presence } from '../service/presence.js'
 import { quotas } from '../service/quotas.js'
@@ -32,6 +33,7 @@ import { space } from '../service/space.js'
 import { tree } from '../service/tree.js'
 import { uploads } from '../service/uploads.js'
 import type { Installation } from './installation.js'
+import { signInDoor } from './sign-in-door.js'
 import type { ServeSettings } from './settings.js'
 
 export interface Server {
@@ -69,6 +71,7 @@ export async function buildServer(
     quotaBytes: settings.quotaBytes,
     signUpPolicy: settings.signUpPolicy,
     passwordLengthMin: settings.passwordLengthMin,
+    hashing: passwordQueue(),
     directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
     publicUrl: settings.baseUrl,
     complain,
@@ -111,6 +114,8 @@ export async function buildServer(
     behindProxy: settings.behindProxy,
     metrics: neighbours.metrics ?? (() => counted.registry.metrics()),
   })
+  const tls = settings.behindProxy ? undefined : await readTls(settings)
+  const pages = signInDoor(settings, deps, db, (exchange) => baseUrlOf(settings, exchange), tls?.cert)
   const note = logRequests(log)
 
   async function handle(exchange: Exchange): Promise<void> {
@@ -123,6 +128,7 @@ export async function buildServer(
     try {
       if (await health(exchange)) return
       if (reference(exchange)) return
+      if (await pages(exchange)) return
       throw new Failure('notFound', 'there is no such path')
     } catch (error) {
       if (error instanceof Failure && !exchange.res.headersSent) replyFailure(exchange, error)
@@ -131,7 +137,7 @@ export async function buildServer(
   }
 
   const listener: Listener = createListener({
-    tls: settings.behindProxy ? undefined : await readTls(settings),
+    tls,
     limits: settings.limits,
     handle,
     log: (level, message, fields) => log[level](fields, message),

@@ -5,6 +5,7 @@ import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
 import type { SignUpPolicy } from '../service/deps.js'
 import type { LdapSettings } from '../service/directory.js'
 import { ldapSettings, mailSettings, type MailSettings } from './settings-outside.js'
+import { SIGN_IN_SETTINGS, signInSettings, type SignInSettings } from './sign-in-settings.js'
 import { UsageError } from './usage-error.js'
 
 export { UsageError } from './usage-error.js'
@@ -152,7 +153,7 @@ const LIMITS: readonly Setting[] = limitKeys().map((key) => ({
 }))
 
 export const COMMON_SETTINGS = COMMON
-export const SERVE_SETTINGS: readonly Setting[] = [...SERVE, ...LIMITS]
+export const SERVE_SETTINGS: readonly Setting[] = [...SERVE, ...SIGN_IN_SETTINGS, ...LIMITS]
 
 function limitKeys(): (keyof HttpLimits)[] {
   return Object.keys(DEFAULT_HTTP_LIMITS) as (keyof HttpLimits)[]
@@ -187,6 +188,7 @@ export interface ServeSettings extends CommonSettings {
   readonly listingCacheBytes: number
   readonly logLevel: string
   readonly limits: HttpLimits
+  readonly signIn: SignInSettings
 }
 
 /** Values by name: flags first, then the environment, then the config file. */
@@ -294,6 +296,7 @@ export function serveSettings(values: Values): ServeSettings {
     listingCacheBytes: values.number('listing-cache-bytes') ?? 16 * 1024 * 1024,
     logLevel: choice(values, 'log-level', LOG_LEVELS) ?? 'info',
     limits: limits(values),
+    signIn: signInSettings(values),
   }
 }
 

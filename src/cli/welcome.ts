@@ -50,7 +50,7 @@ export async function welcome(settings: ServeSettings, origin: string): Promise<
         '',
         `  curl ${trust}-H 'Authorization: Bearer ${token.access_token}' ${origin}/api/v1.3/folders/root`,
         '',
-        `The API is described at ${origin}/docs`,
+        `Your account and its pages are at ${origin}/account, the API is described at ${origin}/docs`,
         '',
         '',
       ].join('\n'),

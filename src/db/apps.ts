@@ -39,6 +39,17 @@ export async function insertApp(tx: Tx, app: AppRow, nowMs: number): Promise<voi
   )
 }
 
+export async function updateApp(tx: Tx, app: AppRow): Promise<void> {
+  await tx.run(
+    `UPDATE apps SET name = $2, description = $3, redirect_uris = $4, token_lifetime_s = $5 WHERE id = $1`,
+    app.id,
+    app.name,
+    app.description,
+    app.redirect_uris,
+    app.token_lifetime_s,
+  )
+}
+
 export async function setAppSecret(tx: Tx, id: string, secretHash: string): Promise<void> {
   await tx.run('UPDATE apps SET secret_hash = $2 WHERE id = $1', id, secretHash)
 }

@@ -120,25 +120,6 @@ export async function setUserQuota(tx: Tx, id: string, quotaBytes: number | null
   await tx.run('UPDATE users SET quota = $2 WHERE id = $1', id, quotaBytes)
 }
 
-/** With its secret its recovery codes are worthless too. */
-export async function clearSecondFactor(tx: Tx, id: string): Promise<void> {
-  await tx.run('UPDATE users SET second_factor = NULL WHERE id = $1', id)
-  await tx.run('DELETE FROM recovery_codes WHERE user_id = $1', id)
-}
-
-export async function deleteSessions(tx: Tx, userId: string): Promise<void> {
-  await tx.run('DELETE FROM sessions WHERE user_id = $1', userId)
-}
-
-/** What was not yet exchanged for a token. */
-export async function deleteUnusedCodes(tx: Tx, userId: string): Promise<void> {
-  await tx.run('DELETE FROM codes WHERE user_id = $1 AND token_hash IS NULL', userId)
-}
-
-export async function deleteResets(tx: Tx, userId: string): Promise<void> {
-  await tx.run('DELETE FROM resets WHERE user_id = $1', userId)
-}
-
 /**
  * The first step of removing a person: from here to the end of the transaction no other one can make a row that refers
  * to the person. On an engine of many writers that takes a change of a unique column, since rows that begin to refer

@@ -26,6 +26,13 @@ export function newUuid(): string {
   return randomUUID()
 }
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** What newUuid makes; anything else names no application and is not even looked up. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text)
+}
+
 function digest(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest()
 }

@@ -115,21 +115,7 @@ export function accounts(deps: ServiceDeps): Accounts {
 
     page: (tx, _, wish) => pageOfPeople(tx, wish),
 
-    async rename(tx, { caller, person }, names) {
-      const firstName = names.firstName ?? person.first_name
-      const lastName = names.lastName ?? person.last_name
-      if (firstName === person.first_name && lastName === person.last_name) return person
-      await setUserNames(tx, person.id, { firstName, lastName })
-      await personRenamed(tx, person)
-      await record(tx, caller, {
-        atMs: deps.now(),
-        action: 'user.rename',
-        subject: person.email,
-        before: { firstName: person.first_name, lastName: person.last_name },
-        after: { firstName, lastName },
-      })
-      return { ...person, first_name: firstName, last_name: lastName }
-    },
+    rename: (tx, { caller, person }, names) => renamePerson(tx, deps, caller, person, names),
 
     async delete(tx, { caller, person, isSelf }) {
       const heir = isSelf ? undefined : await findUser(tx, caller.userId)
@@ -175,6 +161,29 @@ export function accounts(deps: ServiceDeps): Accounts {
       })
     },
   }
+}
+
+/** Changes the names of a person whose row is locked; they are shown to everybody who shares with them. */
+export async function renamePerson(
+  tx: Tx,
+  deps: Pick<ServiceDeps, 'now'>,
+  actor: Actor,
+  person: UserRow,
+  names: { firstName?: string; lastName?: string },
+): Promise<UserRow> {
+  const firstName = names.firstName ?? person.first_name
+  const lastName = names.lastName ?? person.last_name
+  if (firstName === person.first_name && lastName === person.last_name) return person
+  await setUserNames(tx, person.id, { firstName, lastName })
+  await personRenamed(tx, person)
+  await record(tx, actor, {
+    atMs: deps.now(),
+    action: 'user.rename',
+    subject: person.email,
+    before: { firstName: person.first_name, lastName: person.last_name },
+    after: { firstName, lastName },
+  })
+  return { ...person, first_name: firstName, last_name: lastName }
 }
 
 /** The first of the people as they are now; nobody changes any of them until the end of the transaction. */

@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blob/store.js'
 import type { Staging } from '../blob/staging.js'
+import type { PasswordQueue } from './password-queue.js'
 
 /** A change that other processes must hear of, so that they cut what has become stale. */
 export interface Signal {
@@ -48,6 +49,8 @@ export interface ServiceDeps {
   readonly quotaBytes: number | null
   readonly signUpPolicy: SignUpPolicy
   readonly passwordLengthMin: number
+  /** The slow work on passwords, a little at a time. */
+  readonly hashing: PasswordQueue
   readonly directory: Directory | undefined
   /** The address of the service where a setting tells it, for links in mails. */
   readonly publicUrl: string | undefined

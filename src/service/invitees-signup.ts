@@ -1,6 +1,12 @@
 /** How a person gets an account without an administrator, for the page that lets people sign up. */
 import type { Db, Tx } from '../db/db.js'
-import { deleteInvitee, findInvitee, findInviteeByCode, hasInvitation } from '../db/invitees.js'
+import {
+  deleteInvitee,
+  findInvitee,
+  findInviteeByCode,
+  hasInvitation,
+  type InviteeRow,
+} from '../db/invitees.js'
 import { findUserByEmail, type UserRow } from '../db/users.js'
 import { normalAddress } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
@@ -8,7 +14,6 @@ import { checkPassword, personName } from '../model/people.js'
 import { accounts } from './accounts.js'
 import type { ServiceDeps } from './deps.js'
 import { holdAddresses } from './invitees.js'
-import { hashPassword } from './passwords.js'
 
 export interface SignUp {
   readonly code?: string | undefined
@@ -37,7 +42,7 @@ export function signUps(deps: ServiceDeps, db: Db): SignUps {
     const email = isGiven(wish.email) ? normalAddress(wish.email) : undefined
     if (isGiven(wish.code)) {
       const invitee = await findInviteeByCode(tx, wish.code.trim())
-      if (invitee === undefined) throw badCode()
+      if (invitee === undefined || !(await mayStillInvite(tx, invitee))) throw badCode()
       if (email !== undefined && email !== invitee.email) {
         throw new Failure('forbidden', 'the sign-up code was made for another address')
       }
@@ -51,6 +56,12 @@ export function signUps(deps: ServiceDeps, db: Db): SignUps {
     return email
   }
 
+  /** Where only admins invite, a code is worth what the one who gave it is; the command line is an admin. */
+  async function mayStillInvite(tx: Tx, invitee: InviteeRow): Promise<boolean> {
+    if (deps.signUpPolicy !== 'admin' || invitee.email_from === '') return true
+    return (await findUserByEmail(tx, invitee.email_from))?.is_admin === 1
+  }
+
   return {
     async signUp(wish) {
       const firstName = personName(wish.firstName, 'first_name')
@@ -60,7 +71,7 @@ export function signUps(deps: ServiceDeps, db: Db): SignUps {
       if (deps.directory !== undefined && (await deps.directory.find(email)) !== undefined) {
         throw new Failure('forbidden', 'sign in with the password of your organization')
       }
-      const passwordHash = await hashPassword(wish.password, deps.passwordLengthMin)
+      const passwordHash = await deps.hashing.hash(wish.password, deps.passwordLengthMin)
       return db.write(async (tx) => {
         await holdAddresses(tx)
         const address = await admitted(tx, wish)

@@ -15,13 +15,16 @@ export interface SignIn {
   readonly origin: string
 }
 
+/** Work on a password that waits for its turn; those who count failures hear how it ended. */
+export type InTurn = (work: () => Promise<boolean>) => Promise<boolean>
+
 export interface SignIns {
   /**
    * The person, or undefined when address and password do not fit. A person whom the directory knows gets an account
    * at the first sign-in where the policy or an invitation lets them in. Throws `unavailable` when the directory has to
    * be asked and does not answer. The second factor is the caller's to ask for.
    */
-  verifyPassword(signIn: SignIn): Promise<UserRow | undefined>
+  verifyPassword(signIn: SignIn, inTurn?: InTurn): Promise<UserRow | undefined>
 }
 
 /** The hash of a password that nobody has: an unknown address takes as long to refuse as a wrong password. */
@@ -31,7 +34,8 @@ const NOBODY =
 export function signIns(deps: ServiceDeps, db: Db): SignIns {
   async function verifyLocal(user: UserRow | undefined, password: string): Promise<boolean> {
     const argon2 = await import('@node-rs/argon2')
-    const isRight = await argon2.verify(user?.password_hash ?? NOBODY, password)
+    // A stored text that is no hash is nobody's password.
+    const isRight = await argon2.verify(user?.password_hash ?? NOBODY, password).catch(() => false)
     return isRight && user !== undefined && user.password_hash !== null
   }
 
@@ -65,7 +69,7 @@ export function signIns(deps: ServiceDeps, db: Db): SignIns {
   }
 
   return {
-    async verifyPassword({ email: text, password, origin }) {
+    async verifyPassword({ email: text, password, origin }, inTurn = deps.hashing.run) {
       if (password.length > PASSWORD_LENGTH_MAX) return undefined
       const email = addressOf(text)
       const user = email === undefined ? undefined : await db.read((tx) => findUserByEmail(tx, email))
@@ -74,7 +78,7 @@ export function signIns(deps: ServiceDeps, db: Db): SignIns {
         if (directory === undefined) throw new Failure('unavailable', 'there is no directory to ask')
         return (await directory.verify(user.email, password)) === undefined ? undefined : user
       }
-      const isRight = await verifyLocal(user, password)
+      const isRight = await inTurn(() => verifyLocal(user, password))
       if (user !== undefined || email === undefined) return isRight ? user : undefined
       if (directory === undefined || !(await mayJoin(email))) return undefined
       const entry = await directory.verify(email, password)

@@ -1,12 +1,9 @@
 import type { Tx } from '../db/db.js'
-import {
-  clearSecondFactor,
-  deleteResets,
-  deleteSessions,
-  deleteUnusedCodes,
-  setUserPassword,
-  type UserRow,
-} from '../db/users.js'
+import { deleteUnusedCodes } from '../db/codes.js'
+import { deleteResets } from '../db/resets.js'
+import { clearSecondFactor } from '../db/second-factor.js'
+import { deleteSessions } from '../db/sessions.js'
+import { setUserPassword, type UserRow } from '../db/users.js'
 import type { PersonGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { checkPassword } from '../model/people.js'

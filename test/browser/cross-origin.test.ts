@@ -141,15 +141,26 @@ describe('a page of another origin', () => {
     expect(json(await call('GET', '/folders/root/children'))).toMatchObject({ folders: [], files: [] })
   })
 
-  test('reads the 401 of a token that is unknown or was revoked, and goes on with a new one [FIELD-36]', async () => {
+  test('reads the 401 of a token that is unknown or that it revoked itself, and goes on with a new one [FIELD-36] [HTTP-39]', async () => {
     const unknown = await call('GET', '/folders/root', { headers: { authorization: 'Bearer nobody' } })
     expectRefused(unknown, 401, 'UNAUTHORIZED')
     const person = await server.person()
     const asPerson = { headers: { authorization: `Bearer ${person.token}` } }
     expect((await call('GET', '/folders/root', asPerson)).status).toBe(200)
-    // No route revokes a token, so it is done beside the server.
-    await server.revoke(person.token)
+    const revoked = await callFrom(page, {
+      method: 'DELETE',
+      url: `${server.origin}/auth/token/${person.token}`,
+      headers: {},
+    })
+    expect([revoked.status, revoked.text]).toEqual([200, ''])
     expectRefused(await call('GET', '/folders/root', asPerson), 401, 'UNAUTHORIZED')
+    const twice = await callFrom(page, {
+      method: 'DELETE',
+      url: `${server.origin}/auth/token/${person.token}`,
+      headers: {},
+    })
+    expect(twice.status).toBe(404)
+    expect(json(twice)).toMatchObject({ type: 'NOT_FOUND', error: 'invalid_request' })
     const renewed = await server.addToken(person.email)
     const again = await call('GET', '/folders/root', { headers: { authorization: `Bearer ${renewed}` } })
     expect(again.status).toBe(200)

@@ -27,6 +27,7 @@ import { tokens } from '../../src/service/tokens.js'
 import { tree } from '../../src/service/tree.js'
 import { uploads, type Authorized } from '../../src/service/uploads.js'
 import { openTestDb, type Engine } from '../support/engines.js'
+import { passwordQueue } from '../../src/service/password-queue.js'
 
 export const NODE = 'node-under-test'
 
@@ -49,6 +50,7 @@ export async function openWorld(engine: Engine) {
     quotaBytes: null,
     signUpPolicy: 'invited',
     passwordLengthMin: 8,
+    hashing: passwordQueue(),
     directory: undefined,
     publicUrl: undefined,
     complain: (message, error) => {

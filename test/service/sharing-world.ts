@@ -16,6 +16,7 @@ import { COMMAND_LINE } from '../../src/service/journal.js'
 import { sharing } from '../../src/service/sharing-verbs.js'
 import type { Engine } from '../support/engines.js'
 import { NODE, openWorld } from './check-world.js'
+import { passwordQueue } from '../../src/service/password-queue.js'
 
 export type SharingWorld = Awaited<ReturnType<typeof openSharingWorld>>
 
@@ -34,6 +35,7 @@ export async function openSharingWorld(engine: Engine) {
     quotaBytes: null,
     signUpPolicy: 'invited',
     passwordLengthMin: 8,
+    hashing: passwordQueue(),
     directory: undefined,
     publicUrl: undefined,
     complain: (message, error) => {

@@ -1,0 +1,242 @@
+/** Everything that the pages say, in one place for those who translate. The sentences of scopes are in `model/scopes`. */
+export const TEXTS = {
+  language: 'en',
+  product: 'Starling',
+  skip: 'Skip to the content',
+  farReaching: 'Far-reaching:',
+  navigation: 'Your account',
+  signedInAs: (email: string) => `Signed in as ${email}`,
+
+  nav: {
+    account: 'Account',
+    password: 'Password',
+    secondFactor: 'Second factor',
+    apps: 'Applications',
+    tokens: 'Access tokens',
+    sessions: 'Sessions',
+    adminApps: 'All applications',
+  },
+
+  buttons: {
+    signIn: 'Sign in',
+    signOut: 'Sign out',
+    signOutEverywhere: 'Sign out everywhere',
+    continue: 'Continue',
+    allow: 'Allow',
+    deny: 'Deny',
+    save: 'Save',
+    revoke: 'Revoke',
+    end: 'End',
+    signUp: 'Sign up',
+    sendLink: 'Send a link',
+    setPassword: 'Set the password',
+    turnOn: 'Turn on',
+    turnOff: 'Turn off',
+    newCodes: 'Make new codes',
+    makeToken: 'Make a token',
+    register: 'Register',
+    renewSecret: 'Make a new secret',
+    download: 'Download appconfig.json',
+    remove: 'Remove',
+    setUp: 'Make the first account',
+  },
+
+  fields: {
+    email: 'E-mail address',
+    password: 'Password',
+    newPassword: 'New password',
+    currentPassword: 'Current password',
+    remember: 'Stay signed in on this device',
+    code: 'Code',
+    firstName: 'First name',
+    lastName: 'Last name',
+    signUpCode: 'Sign-up code',
+    resetCode: 'Code from the mail',
+    tokenName: 'Name',
+    tokenScopes: 'Permissions',
+    tokenDays: 'Ends after how many days',
+    appName: 'Name',
+    appDescription: 'Description',
+    appRedirects: 'Redirect addresses, one a line',
+    appPublic: 'Public: it cannot keep a secret (an application on a phone or in a browser)',
+    appLifetime: 'Life of its tokens in seconds',
+  },
+
+  hints: {
+    passwordMin: (characters: number) => `At least ${characters} characters.`,
+    code: 'Six digits from your authenticator, or one of your recovery codes.',
+    firstCode: 'Six digits from your authenticator.',
+    tokenName: 'What the token is for, so that you know it again.',
+    tokenDays: 'Leave it empty for a token that does not end.',
+    appLifetime: '31536000 is a year; 0 is for ever.',
+    redirects: 'https, http on this machine (loopback), or a scheme of the application’s own.',
+  },
+
+  signIn: {
+    title: 'Sign in',
+    continueTo: (name: string) => `to continue to ${name}`,
+    wrong: 'The address or the password is not right. Check both and try again.',
+    forgot: 'Forgot your password?',
+    signUp: 'Sign up',
+    over: 'You were not signed in in time, or gave too many wrong codes. Start again.',
+    passwordIsSet: 'Your new password is set. Sign in with it.',
+    signedOut: 'You are signed out.',
+    unavailable: (reason: string) => `${reason} Try again in a few minutes.`,
+  },
+
+  secondFactor: {
+    title: 'Second factor',
+    asked: 'Your account is protected by a second factor. Type the code that your authenticator shows now.',
+    wrong: 'This code is not right, or it was used before. Wait for the next one and try again.',
+    isOn: 'Your account is protected: signing in asks for a code of your authenticator.',
+    isOff: 'A second factor protects your account when somebody gets to know your password.',
+    left: (codes: number) =>
+      codes === 1 ? 'You have 1 recovery code left.' : `You have ${codes} recovery codes left.`,
+    scan: 'Scan this picture with an authenticator application, or type the key into it. Then type the code that it shows.',
+    key: 'Key',
+    picture: 'A picture that authenticator applications read',
+    codesTitle: 'Your recovery codes',
+    codes:
+      'Keep these codes in a safe place. Each of them works once, when your authenticator is out of reach. They are shown this once.',
+    done: 'I have kept them',
+    turnOffTitle: 'Turn the second factor off',
+    newCodesTitle: 'New recovery codes',
+    newCodes: 'The old ones no longer work then.',
+  },
+
+  consent: {
+    title: (name: string) => `Allow ${name} access?`,
+    asks: (name: string) => `The application ${name} asks for access to your account:`,
+    choose: 'Untick what it shall not have.',
+    limited: (name: string) => `Only in “${name}” and below.`,
+    unseen: 'Only in something that you cannot see: this gives no access.',
+    leads: (where: string) => `Afterwards you are led to ${where}.`,
+    expired: 'This page was open for too long. Start again from the application.',
+    spent: 'This page was answered already. Start again from the application.',
+  },
+
+  account: {
+    title: 'Your account',
+    name: 'Your name',
+    saved: 'Saved.',
+    passwordTitle: 'Change your password',
+    passwordSaved: 'Your new password is set. You are signed out everywhere else.',
+    passwordWrong: 'The current password is not right.',
+    external: 'Your password is kept by your organization’s directory. Change it there.',
+  },
+
+  apps: {
+    title: 'Applications with access to your account',
+    none: 'You have not given any application access.',
+    about: 'An application keeps its access until it ends or you revoke it.',
+  },
+
+  tokens: {
+    title: 'Personal access tokens',
+    about: 'For scripts and programs of your own. Whoever has a token can do what it permits.',
+    none: 'You have no personal access token.',
+    make: 'Make a token',
+    made: 'Your new token. Copy it now: it is shown this once.',
+    value: 'Token',
+    back: 'I have copied it',
+  },
+
+  sessions: {
+    title: 'Where you are signed in',
+    current: 'This browser',
+    unknownAgent: 'A browser that says nothing of itself',
+    everywhere: 'Ends every session, this one too.',
+  },
+
+  facts: {
+    permissions: 'Permissions',
+    since: 'Since',
+    lastUse: 'Last use',
+    ends: 'Ends',
+    never: 'never',
+    address: 'Address',
+    clientId: 'Client ID',
+    clientSecret: 'Client secret',
+    redirects: 'Redirect addresses',
+    kind: 'Kind',
+    public: 'public',
+    confidential: 'confidential',
+    lifetime: 'Life of tokens',
+    seconds: (number: number) => {
+      if (number === 0) return 'for ever'
+      return number % 86_400 === 0 ? `${number / 86_400} days` : `${number} seconds`
+    },
+  },
+
+  adminApps: {
+    title: 'Registered applications',
+    none: 'No application is registered.',
+    register: 'Register an application',
+    secretTitle: 'The secret of the application',
+    secret: 'Copy it now: it is shown this once.',
+    noSecret: 'A public application has no secret.',
+    back: 'Back to the application',
+    settings: 'Settings',
+    secretForm: 'Secret',
+    secretAbout: 'A new secret ends the one before at once. The download has a new one too.',
+    removeTitle: 'Remove the application',
+    removeAbout: 'Its tokens end at once, for everybody.',
+    removeConfirm: 'Yes, remove it',
+    saved: 'Saved.',
+  },
+
+  signUp: {
+    title: 'Sign up',
+    invited: (email: string) => `You were invited as ${email}.`,
+    askForCode: 'You need an invitation. Type the sign-up code that you were given.',
+    wrongCode: 'This sign-up code does not work. It may have been used or withdrawn; ask for a new one.',
+    closed: 'New accounts are made by the admins of this organization.',
+    codeNeeded: 'This address was invited. Use the sign-up code of the invitation.',
+  },
+
+  forgot: {
+    title: 'Forgot your password?',
+    about: 'We send a link to the address of your account. With it you set a new password.',
+    sent: 'If there is an account with this address, a mail is on its way to it.',
+  },
+
+  reset: {
+    title: 'Set a new password',
+    wrongCode: 'This link does not work any more. Links work once and for a limited time; ask for a new one.',
+    again: 'Ask for a new link',
+  },
+
+  resetMail: {
+    subject: 'Your password for Starling',
+    body: (link: string, minutes: number) =>
+      `Somebody, probably you, asked for a new password for your account.\n\nSet it here within ${minutes} minutes:\n\n${link}\n\nIf it was not you, there is nothing to do: your password stays as it is.\n`,
+    withoutLink: (code: string, minutes: number) =>
+      `Somebody, probably you, asked for a new password for your account.\n\nOpen the page /reset of your Starling and type this code within ${minutes} minutes:\n\n${code}\n\nIf it was not you, there is nothing to do: your password stays as it is.\n`,
+    external:
+      'Somebody, probably you, asked for a new password for your account.\n\nYour password is kept by your organization’s directory. Those who run it can give you a new one.\n',
+  },
+
+  setUp: {
+    title: 'Welcome to Starling',
+    about: 'Make the first account. It is an admin of the organization.',
+    wrongCode:
+      'This link does not work any more. Restart the server for a new one, as long as there is no account.',
+  },
+
+  errors: {
+    badArgs: 'That does not work',
+    unauthorized: 'Sign in first',
+    forbidden: 'You may not do this',
+    notFound: 'There is nothing here',
+    conflict: 'That does not work',
+    tooManyRequests: 'Too many attempts',
+    unavailable: 'Not at this moment',
+    other: 'Something went wrong',
+    forgedForm:
+      'This form is out of date or did not come from this site. Go back, reload the page and try again.',
+    wait: (seconds: number) =>
+      seconds === 1 ? 'Wait a second and try again.' : `Wait ${seconds} seconds and try again.`,
+    appToBlame: 'The application sent you here with a wrong request. Tell those who made it.',
+    home: 'Go to your account',
+  },
+} as const
