@@ -6,6 +6,7 @@ import { AggregatorRegistry } from 'prom-client'
 import { setCapacity } from '../db/nodes.js'
 import { startCheckpointer } from '../db/checkpointer.js'
 import { ensureCertificate } from '../http/tls.js'
+import { Failure } from '../model/failures.js'
 import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
@@ -31,6 +32,7 @@ export async function serve(
   const installation = await openInstallation(settings, (message) => log.warn(message))
   try {
     const lock = lockDataFolder(installation.dataDir)
+    await probeContent(installation, log)
     const ready = await prepare(settings, installation)
     const duties = startDuties(ready, installation, log)
     const started =
@@ -48,6 +50,16 @@ export async function serve(
   } finally {
     await installation.close()
     flush()
+  }
+}
+
+/** A store that must be set otherwise is told at once. One that is away may come back: the rest is served meanwhile. */
+async function probeContent(installation: Installation, log: Logger): Promise<void> {
+  try {
+    await installation.parts.blobs.probe()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    log.warn({ err: error }, 'the content store cannot be reached')
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Tx } from './db.js'
 
+/** Every node reads all content, so `used` counts the content of all of them. */
 export interface NodeRow {
   id: string
   capacity: number | null
@@ -7,7 +8,14 @@ export interface NodeRow {
 }
 
 export function findNode(tx: Tx, id: string): Promise<NodeRow | undefined> {
-  return tx.get<NodeRow>('SELECT id, capacity, used FROM nodes WHERE id = $1', id)
+  return tx.get<NodeRow>(
+    `SELECT id, capacity, CAST((SELECT SUM(used) FROM nodes) AS BIGINT) AS used FROM nodes WHERE id = $1`,
+    id,
+  )
+}
+
+export async function listNodeIds(tx: Tx): Promise<string[]> {
+  return (await tx.all<{ id: string }>('SELECT id FROM nodes ORDER BY id')).map((row) => row.id)
 }
 
 export async function ensureNode(tx: Tx, id: string, nowMs: number): Promise<void> {

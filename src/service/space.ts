@@ -1,5 +1,5 @@
 import type { Tx } from '../db/db.js'
-import { findNode } from '../db/nodes.js'
+import { findNode, listNodeIds } from '../db/nodes.js'
 import { findStore } from '../db/stores.js'
 import { sumStagedBytes } from '../db/uploads.js'
 import type { Caller } from '../gate/caller.js'
@@ -26,7 +26,9 @@ export function space(deps: ServiceDeps): Space {
 
   return {
     async claimable(tx) {
-      if ((await capacityLeft(tx)) < Number.MAX_SAFE_INTEGER) await tx.lock('nodes', deps.nodeId)
+      if ((await capacityLeft(tx)) < Number.MAX_SAFE_INTEGER) {
+        await tx.lock('nodes', ...(await listNodeIds(tx)))
+      }
       return capacityLeft(tx)
     },
 
