@@ -10,7 +10,9 @@ import { Failure } from '../model/failures.js'
 import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
+import { joinNodes, type Membership } from '../nodes/membership.js'
 import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
+import type { Signal } from '../service/deps.js'
 import { sweep } from '../service/sweep.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
@@ -30,11 +32,14 @@ export async function serve(
 ): Promise<number> {
   const { log, flush } = openLog(settings.logLevel, { process: 'primary', pid: process.pid })
   const installation = await openInstallation(settings, (message) => log.warn(message))
+  let lock: { release(): void } | undefined
+  let duties: Duties | undefined
   try {
-    const lock = lockDataFolder(installation.dataDir)
+    lock = lockDataFolder(installation.dataDir)
     await probeContent(installation, log)
     const ready = await prepare(settings, installation)
-    const duties = startDuties(ready, installation, log)
+    duties = await startDuties(ready, installation, log)
+    const membership = await joinAs(ready, installation, log)
     const started =
       ready.workers === 1
         ? await runAlone(ready, installation, duties, log)
@@ -43,11 +48,12 @@ export async function serve(
     await onReady(`https://${bracketed(ready.host)}:${started.port}`)
     const status = await Promise.race([stopSignal().then(() => 0), started.failed])
     log.info('stopping')
+    await membership.leave()
     await started.stop()
-    await duties.stop()
-    lock.release()
     return status
   } finally {
+    await duties?.stop()
+    lock?.release()
     await installation.close()
     flush()
   }
@@ -61,6 +67,23 @@ async function probeContent(installation: Installation, log: Logger): Promise<vo
     if (!(error instanceof Failure)) throw error
     log.warn({ err: error }, 'the content store cannot be reached')
   }
+}
+
+/** On one machine alone nobody asks often whether the node lives. */
+const BEAT_MS = 5_000
+const LONE_BEAT_MS = 60_000
+
+function joinAs(settings: ServeSettings, installation: Installation, log: Logger): Promise<Membership> {
+  const address = settings.baseUrl ?? `https://${bracketed(settings.host)}:${settings.port}`
+  return joinNodes(
+    installation.db,
+    { nodeId: installation.nodeId, name: hostname(), address },
+    {
+      beatMs: settings.database === undefined ? LONE_BEAT_MS : BEAT_MS,
+      now: Date.now,
+      complain: (message, error) => log.error({ err: error }, message),
+    },
+  )
 }
 
 interface Started {
@@ -102,11 +125,19 @@ async function probePort(settings: ServeSettings): Promise<number> {
 
 interface Duties {
   readonly shared: Register
+  /** Tells the other nodes. */
+  signal(signal: Signal): void
+  /** Set by whoever runs the processes of the node: what the other nodes tell. */
+  heed: (signal: Signal) => void
   stop(): Promise<void>
 }
 
 /** What one process does for the whole node: it keeps the register, sweeps, and moves the log into the database. */
-function startDuties(settings: ServeSettings, installation: Installation, log: Logger): Duties {
+async function startDuties(
+  settings: ServeSettings,
+  installation: Installation,
+  log: Logger,
+): Promise<Duties> {
   const shared = register(settings.uploadsMax, (isFull) => broadcast({ say: 'full', isFull }))
   const checkpointer =
     settings.database === undefined
@@ -124,13 +155,26 @@ function startDuties(settings: ServeSettings, installation: Installation, log: L
     repeat(Math.min(EXPIRE_EVERY_MS, settings.uploadLifetimeMs / 2), () => broom.expireUploads(), log),
     repeat(LEFTOVERS_EVERY_MS, () => broom.removeLeftovers(), log),
   ]
-  return {
+  const duties: Duties = {
     shared,
+    signal: ({ sid }) => signals?.send(sid),
+    heed: () => undefined,
     async stop() {
+      await signals?.close()
       for (const stop of stops) await stop()
       await checkpointer?.stop()
     },
   }
+  const signals =
+    settings.database === undefined
+      ? undefined
+      : (await import('../db/signals.js')).openSignals({
+          url: settings.database,
+          sender: installation.nodeId,
+          onMessage: (sid) => duties.heed({ sid }),
+          log: (text) => log.warn(text),
+        })
+  return duties
 }
 
 /** Runs a task at once and then again and again, never twice at a time. */
@@ -166,11 +210,15 @@ async function runAlone(
     installation,
     {
       turnstile: localTurnstile(duties.shared, 1),
-      signal: (signal) => server.heed(signal),
+      signal: (signal) => {
+        server.heed(signal)
+        duties.signal(signal)
+      },
       metrics: undefined,
     },
     log,
   )
+  duties.heed = (signal) => server.heed(signal)
   const port = await server.listen().catch((error: unknown) => {
     throw listenFailure(settings, error)
   })
@@ -215,8 +263,10 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       })
       tell(worker, { say: 'entered', ticket: message.ticket, result })
     } else if (message.say === 'leave') duties.shared.leave(worker.id, message.ticket)
-    else if (message.say === 'signal') broadcast({ say: 'signal', signal: message.signal })
-    else if (message.say === 'metrics?') {
+    else if (message.say === 'signal') {
+      broadcast({ say: 'signal', signal: message.signal })
+      duties.signal(message.signal)
+    } else if (message.say === 'metrics?') {
       const { question } = message
       aggregator.clusterMetrics().then(
         (text) => tell(worker, { say: 'metrics', question, text }),
@@ -224,6 +274,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       )
     }
   }
+
+  duties.heed = (signal) => broadcast({ say: 'signal', signal })
 
   const stop = async (): Promise<void> => {
     isStopping = true
