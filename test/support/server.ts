@@ -66,6 +66,8 @@ export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv
   /** An S3 store for the content, and the file with its keys. */
   readonly content?: { readonly address: string; readonly credentials: string }
+  /** Files of a certificate to use instead of one of its own. */
+  readonly tls?: { readonly cert: string; readonly key: string }
   /** The address of a database that another server made; it is left in place. */
   readonly databaseUrl?: string
   /** Default 1; a node of several processes is asked for where it matters. */
@@ -75,7 +77,7 @@ export interface StartOptions {
 export async function startServer(engine: Engine, options: StartOptions = {}): Promise<TestServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'starling-server-'))
   const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine))
-  const { content } = options
+  const { content, tls } = options
   const stored = [
     ...(databaseUrl === undefined ? [] : ['--database', databaseUrl]),
     ...(content === undefined
@@ -106,6 +108,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
         '--workers',
         String(options.workers ?? 1),
         ...stored,
+        ...(tls === undefined ? [] : ['--tls-cert', tls.cert, '--tls-key', tls.key]),
         ...args,
       ],
       options.env,
@@ -114,7 +117,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
 
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const plain = (options.args ?? []).includes('--behind-proxy')
-  const ca = plain ? '' : await readFile(join(dataDir, 'tls', 'cert.pem'), 'utf8')
+  const ca = plain ? '' : await readFile(tls?.cert ?? join(dataDir, 'tls', 'cert.pem'), 'utf8')
 
   const server: TestServer = {
     engine,

@@ -77,7 +77,7 @@ export async function startSwift(): Promise<Swift> {
   }
 
   try {
-    await untilReady(ports.proxy)
+    for (const name of SERVERS) await untilReady(ports[name])
   } catch (error) {
     const log = await readFile(join(folder, 'log'), 'utf8')
     await stop()
@@ -144,7 +144,10 @@ fallocate_reserve = 0
 function storage(name: ServerName): string {
   return `
 [pipeline:main]
-pipeline = ${name}-server
+pipeline = healthcheck ${name}-server
+
+[filter:healthcheck]
+use = egg:swift#healthcheck
 
 [app:${name}-server]
 use = egg:swift#${name}
@@ -160,6 +163,9 @@ pipeline = catch_errors gatekeeper healthcheck cache listing_formats s3api tempa
 use = egg:swift#proxy
 allow_account_management = true
 account_autocreate = true
+conn_timeout = 10
+node_timeout = 60
+error_suppression_limit = 1000000
 
 [filter:catch_errors]
 use = egg:swift#catch_errors
