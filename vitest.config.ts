@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // These kill processes, fuzz, move gigabytes or need a browser; they run by configurations of their own.
-    exclude: ['test/crash/**', 'test/fuzz/**', 'test/slow/**', 'test/browser/**'],
+    // These kill processes, fuzz, move gigabytes, need a browser or many nodes; they run by configurations of their own.
+    exclude: ['test/crash/**', 'test/fuzz/**', 'test/slow/**', 'test/browser/**', 'test/cluster/**'],
     globalSetup: ['test/support/postgres.ts'],
     pool: 'forks',
     maxWorkers: 2,

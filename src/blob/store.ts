@@ -11,12 +11,22 @@ export interface BlobStore {
    * durable when the promise resolves: only then may a row name it.
    */
   put(stagedPath: string, hash: string, size: number): Promise<string>
-  /** Throws BlobMissing when there is no such blob. A reader outlives the removal of its blob. */
+  /** Throws BlobMissing when there is no such blob. */
   open(place: string): Promise<BlobReader>
   /** Removing a blob that is not there is fine. */
   remove(place: string): Promise<void>
   /** Every blob of the store, in no particular order. Blobs put or removed meanwhile may be listed or not. */
   list(): AsyncIterable<StoredBlob>
+  /**
+   * Removes what is left of puts that never came to their end, as far as they cannot have been under way any more
+   * at that time. Resolves to the number of them.
+   */
+  endUnfinished(beforeMs: number): Promise<number>
+  /**
+   * For the start of a server: rejected when content cannot be kept here, with a Failure when that may pass and with
+   * any other error when a setting must be changed.
+   */
+  probe(): Promise<void>
 }
 
 export interface StoredBlob {
@@ -30,7 +40,8 @@ export interface BlobReader {
   readonly size: number
   /**
    * Reads up to `length` bytes from `position` of the blob into the start of `buffer`. Resolves to the number of
-   * bytes read, which is less than `length` only at the end of the blob.
+   * bytes read, which is less than `length` only at the end of the blob. A reader may outlive the removal of its
+   * blob, or throw BlobMissing from then on. A store that is away is a Failure.
    */
   read(buffer: Buffer, position: number, length: number): Promise<number>
   /** May be called more than once. */
@@ -44,12 +55,28 @@ export class BlobMissing extends Error {
   }
 }
 
+/** Thrown by a reader that noticed; not every store looks. */
+export class BlobCorrupt extends Error {
+  constructor(readonly place: string) {
+    super(`The bytes of the blob at ${place} are not those of its content`)
+    this.name = 'BlobCorrupt'
+  }
+}
+
 const PLACE = /^[0-9a-f]{64}\.[0-9a-f]{16}$/
 const HASH = /^[0-9a-f]{64}$/
+const HASH_HEX_DIGITS = 64
+
+export const PLACE_RANDOM_BYTES = 8
 
 /** Throws when the text is no place. Nothing else may become part of a path or of an object's key. */
 export function assertPlace(place: string): void {
   if (!PLACE.test(place)) throw new Error('Not the place of a blob')
+}
+
+/** The hash of the content that is at the place. */
+export function hashOfPlace(place: string): string {
+  return place.slice(0, HASH_HEX_DIGITS)
 }
 
 export function isPlace(text: string): boolean {

@@ -1,5 +1,5 @@
 import { contentHasher } from './hashing.js'
-import type { BlobReader } from './store.js'
+import { BlobCorrupt, type BlobReader } from './store.js'
 
 const READ_BYTES = 1024 * 1024
 
@@ -10,6 +10,19 @@ export async function verifyBlob(
   size: number,
 ): Promise<'ok' | 'wrong length' | 'wrong hash'> {
   if (reader.size !== size) return 'wrong length'
+  try {
+    return await compare(reader, hash, size)
+  } catch (error) {
+    if (error instanceof BlobCorrupt) return 'wrong hash'
+    throw error
+  }
+}
+
+async function compare(
+  reader: BlobReader,
+  hash: string,
+  size: number,
+): Promise<'ok' | 'wrong length' | 'wrong hash'> {
   const hasher = contentHasher()
   const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, Math.max(size, 1)))
   while (hasher.length < size) {

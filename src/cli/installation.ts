@@ -1,8 +1,10 @@
 import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { openDiskStore } from '../blob/disk.js'
+import type { S3Address } from '../blob/s3-address.js'
 import { openStaging } from '../blob/staging.js'
-import { ensureEpoch } from '../db/changes.js'
+import type { BlobStore } from '../blob/store.js'
+import { ensureEpoch, settleFact } from '../db/changes.js'
 import type { Db } from '../db/db.js'
 import { ensureNode } from '../db/nodes.js'
 import { openDatabase } from '../db/open.js'
@@ -24,8 +26,15 @@ export interface Installation {
 
 const EPOCH_BYTES = 16
 
+export interface InstallationSettings {
+  readonly dataDir: string
+  readonly database: string | undefined
+  readonly content?: S3Address | undefined
+  readonly contentCredentials?: string | undefined
+}
+
 export async function openInstallation(
-  settings: { dataDir: string; database: string | undefined },
+  settings: InstallationSettings,
   log: (message: string) => void,
 ): Promise<Installation> {
   const dataDir = resolve(settings.dataDir)
@@ -33,17 +42,46 @@ export async function openInstallation(
   const nodeId = await nodeIdentity(dataDir)
   const db = await openDatabase({ url: settings.database, dataDir, log })
   try {
-    await db.write(async (tx) => {
+    const facts = await db.write(async (tx) => {
       await ensureEpoch(tx, randomHex(EPOCH_BYTES))
       await ensureNode(tx, nodeId, Date.now())
+      return {
+        installation: await settleFact(tx, 'installation', randomHex(EPOCH_BYTES)),
+        content: await settleFact(tx, 'content', settings.content === undefined ? 'disk' : 's3'),
+      }
     })
-    const blobs = await openDiskStore(join(dataDir, 'blobs'))
+    const blobs = await openContent(settings, dataDir, facts, log)
     const staging = await openStaging(join(dataDir, 'staging'))
     return { dataDir, nodeId, db, parts: { nodeId, now: Date.now, blobs, staging }, close: () => db.close() }
   } catch (error) {
     await db.close()
     throw error
   }
+}
+
+/** Content that is looked for in the wrong place would seem to be lost, so a place that was never used is refused. */
+async function openContent(
+  { content, contentCredentials }: InstallationSettings,
+  dataDir: string,
+  facts: { installation: string; content: string },
+  log: (message: string) => void,
+): Promise<BlobStore> {
+  if (facts.content === 's3' && content === undefined) {
+    throw new Error('this installation keeps its content in an S3 store: --content must say which')
+  }
+  if (facts.content === 'disk' && content !== undefined) {
+    throw new Error('this installation keeps its content in files of the data folder, not in an S3 store')
+  }
+  if (content === undefined) return openDiskStore(join(dataDir, 'blobs'))
+  const { openS3Store } = await import('../blob/s3.js')
+  const { s3Credentials } = await import('../blob/s3-credentials.js')
+  return openS3Store({
+    address: content,
+    credentials: s3Credentials(contentCredentials, process.env),
+    owner: facts.installation,
+    complain: (message, error) =>
+      log(`${message}: ${error instanceof Error ? error.message : String(error)}`),
+  })
 }
 
 async function prepareFolder(dataDir: string): Promise<void> {

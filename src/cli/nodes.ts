@@ -1,5 +1,15 @@
 import type { Command } from 'commander'
-import { deselect, findNode, listDeselections, select, setCapacity } from '../db/nodes.js'
+import {
+  deselect,
+  findMember,
+  findNode,
+  listDeselections,
+  listMembers,
+  removeMember,
+  select,
+  setCapacity,
+  type MemberRow,
+} from '../db/nodes.js'
 import { findObject, insideOf } from '../db/objects.js'
 import { sumStagedBytes } from '../db/uploads.js'
 import type { Tx } from '../db/db.js'
@@ -25,6 +35,33 @@ export function addNodeCommands(program: Command): void {
           `used        ${shown.used}`,
           ...shown.deselected.map((id) => `deselected  ${id}`),
         ])
+      })
+    },
+  )
+
+  leaf(node, 'list', 'all nodes of the installation').action(async (_: unknown, command: Command) => {
+    await withInstallation(command, async (context) => {
+      const members = (await context.read(listMembers)).map((row) => memberFacts(row, context.deps.now()))
+      print(context.isJson, members, () =>
+        members.map(({ id, state, name, address }) => [id, state.padEnd(7), name, address].join('  ')),
+      )
+    })
+  })
+
+  leaf(node, 'remove <node-id>', 'forget a node that is gone for good, with its uploads in progress').action(
+    async (id: string, _: unknown, command: Command) => {
+      await withInstallation(command, async (context) => {
+        await context.write(async (tx) => {
+          const { nodeId } = context.installation
+          const member = await findMember(tx, id)
+          if (member === undefined) throw new Failure('notFound', `there is no node ${id}`)
+          if (id === nodeId) throw new Failure('conflict', 'a node cannot remove itself')
+          if (stateOf(member, context.deps.now()) === 'alive')
+            throw new Failure('conflict', `the node ${id} is alive`)
+          await removeMember(tx, id, nodeId)
+          await note(tx, context, 'node.remove', id)
+        })
+        print(context.isJson, { removed: id }, () => [`removed ${id}`])
       })
     },
   )
@@ -69,6 +106,28 @@ export function addNodeCommands(program: Command): void {
       })
     },
   )
+}
+
+type MemberState = 'alive' | 'gone' | 'stopped'
+
+/** A node that stopped in order says so; one that only fell silent is gone. */
+function stateOf(row: MemberRow, nowMs: number): MemberState {
+  if (row.alive_until_ms > nowMs) return 'alive'
+  return row.alive_until_ms === 0 ? 'stopped' : 'gone'
+}
+
+function memberFacts(
+  row: MemberRow,
+  nowMs: number,
+): { id: string; state: MemberState; name: string; address: string; capacity?: number; started?: string } {
+  return {
+    id: row.id,
+    state: stateOf(row, nowMs),
+    name: row.name,
+    address: row.address,
+    ...(row.capacity === null ? {} : { capacity: row.capacity }),
+    ...(row.started_ms === null ? {} : { started: new Date(row.started_ms).toISOString() }),
+  }
 }
 
 async function facts(

@@ -7,13 +7,16 @@ import { setCapacity } from '../db/nodes.js'
 import { startCheckpointer } from '../db/checkpointer.js'
 import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
+import { Failure } from '../model/failures.js'
 import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
+import { joinNodes, type Membership } from '../nodes/membership.js'
 import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
 import { postman, type Postman } from '../service/mail.js'
 import { outboxTransport, smtpTransport } from '../service/mail-transports.js'
 import { sweepSignIns } from '../service/sign-in-sweep.js'
+import type { Signal } from '../service/deps.js'
 import { sweep } from '../service/sweep.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
@@ -34,10 +37,14 @@ export async function serve(
 ): Promise<number> {
   const { log, flush } = openLog(settings.logLevel, { process: 'primary', pid: process.pid })
   const installation = await openInstallation(settings, (message) => log.warn(message))
+  let lock: { release(): void } | undefined
+  let duties: Duties | undefined
   try {
-    const lock = lockDataFolder(installation.dataDir)
+    lock = lockDataFolder(installation.dataDir)
+    await probeContent(installation, log)
     const ready = await prepare(settings, installation)
-    const duties = await startDuties(ready, installation, log)
+    duties = await startDuties(ready, installation, log)
+    const membership = await joinAs(ready, installation, log)
     const started =
       ready.workers === 1
         ? await runAlone(ready, installation, duties, log)
@@ -46,14 +53,42 @@ export async function serve(
     await onReady(`https://${bracketed(ready.host)}:${started.port}`, installation.db)
     const status = await Promise.race([stopSignal().then(() => 0), started.failed])
     log.info('stopping')
+    await membership.leave()
     await started.stop()
-    await duties.stop()
-    lock.release()
     return status
   } finally {
+    await duties?.stop()
+    lock?.release()
     await installation.close()
     flush()
   }
+}
+
+/** A store that must be set otherwise is told at once. One that is away may come back: the rest is served meanwhile. */
+async function probeContent(installation: Installation, log: Logger): Promise<void> {
+  try {
+    await installation.parts.blobs.probe()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    log.warn({ err: error }, 'the content store cannot be reached')
+  }
+}
+
+/** On one machine alone nobody asks often whether the node lives. */
+const BEAT_MS = 5_000
+const LONE_BEAT_MS = 60_000
+
+function joinAs(settings: ServeSettings, installation: Installation, log: Logger): Promise<Membership> {
+  const address = settings.baseUrl ?? `https://${bracketed(settings.host)}:${settings.port}`
+  return joinNodes(
+    installation.db,
+    { nodeId: installation.nodeId, name: hostname(), address },
+    {
+      beatMs: settings.database === undefined ? LONE_BEAT_MS : BEAT_MS,
+      now: Date.now,
+      complain: (message, error) => log.error({ err: error }, message),
+    },
+  )
 }
 
 interface Started {
@@ -95,6 +130,10 @@ async function probePort(settings: ServeSettings): Promise<number> {
 
 interface Duties {
   readonly shared: Register
+  /** Tells the other nodes. */
+  signal(signal: Signal): void
+  /** Set by whoever runs the processes of the node: what the other nodes tell. */
+  heed: (signal: Signal) => void
   stop(): Promise<void>
 }
 
@@ -124,14 +163,27 @@ async function startDuties(
     repeat(LEFTOVERS_EVERY_MS, () => broom.removeLeftovers(), log),
     repeat(LEFTOVERS_EVERY_MS, () => sweepSignIns(installation.db, Date.now()), log),
   ]
-  return {
+  const duties: Duties = {
     shared,
+    signal: ({ sid }) => signals?.send(sid),
+    heed: () => undefined,
     async stop() {
       mails.stop()
+      await signals?.close()
       for (const stop of stops) await stop()
       await checkpointer?.stop()
     },
   }
+  const signals =
+    settings.database === undefined
+      ? undefined
+      : (await import('../db/signals.js')).openSignals({
+          url: settings.database,
+          sender: installation.nodeId,
+          onMessage: (sid) => duties.heed({ sid }),
+          log: (text) => log.warn(text),
+        })
+  return duties
 }
 
 async function openMails(settings: ServeSettings, installation: Installation, log: Logger): Promise<Postman> {
@@ -177,11 +229,15 @@ async function runAlone(
     installation,
     {
       turnstile: localTurnstile(duties.shared, 1),
-      signal: (signal) => server.heed(signal),
+      signal: (signal) => {
+        server.heed(signal)
+        duties.signal(signal)
+      },
       metrics: undefined,
     },
     log,
   )
+  duties.heed = (signal) => server.heed(signal)
   const port = await server.listen().catch((error: unknown) => {
     throw listenFailure(settings, error)
   })
@@ -226,8 +282,10 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       })
       tell(worker, { say: 'entered', ticket: message.ticket, result })
     } else if (message.say === 'leave') duties.shared.leave(worker.id, message.ticket)
-    else if (message.say === 'signal') broadcast({ say: 'signal', signal: message.signal })
-    else if (message.say === 'metrics?') {
+    else if (message.say === 'signal') {
+      broadcast({ say: 'signal', signal: message.signal })
+      duties.signal(message.signal)
+    } else if (message.say === 'metrics?') {
       const { question } = message
       aggregator.clusterMetrics().then(
         (text) => tell(worker, { say: 'metrics', question, text }),
@@ -235,6 +293,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       )
     }
   }
+
+  duties.heed = (signal) => broadcast({ say: 'signal', signal })
 
   const stop = async (): Promise<void> => {
     isStopping = true

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parse as parseToml } from 'smol-toml'
+import { parseS3Address, type S3Address } from '../blob/s3-address.js'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
 import type { SignUpPolicy } from '../service/deps.js'
 import type { LdapSettings } from '../service/directory.js'
@@ -36,6 +37,12 @@ const COMMON: readonly Setting[] = [
     kind: 'text',
     fallback: 'files in the data folder',
     help: 's3://bucket?endpoint=… for an S3 store',
+  },
+  {
+    name: 'content-credentials',
+    kind: 'text',
+    fallback: 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment',
+    help: 'file with the keys of the S3 store',
   },
   { name: 'password-min', kind: 'number', fallback: '8', help: 'characters that a password must have' },
   {
@@ -167,6 +174,9 @@ function flagName(key: string): string {
 export interface CommonSettings {
   readonly dataDir: string
   readonly database: string | undefined
+  /** Where an S3 store is; without one content is files in the data folder. */
+  readonly content: S3Address | undefined
+  readonly contentCredentials: string | undefined
   readonly passwordLengthMin: number
   readonly ldap: LdapSettings | undefined
 }
@@ -257,17 +267,26 @@ function readConfig(path: string): Record<string, unknown> {
 }
 
 export function commonSettings(values: Values): CommonSettings {
-  if (values.text('content') !== undefined)
-    throw new UsageError('--content: only files in the data folder are supported')
   return {
     dataDir: values.text('data') ?? './data',
     database: values.text('database'),
+    content: contentAddress(values.text('content')),
+    contentCredentials: values.text('content-credentials'),
     passwordLengthMin: values.number('password-min', { min: 1 }) ?? 8,
     ldap: ldapSettings(values),
   }
 }
 
 const SIGNUP = ['open', 'invited', 'admin'] as const satisfies readonly SignUpPolicy[]
+function contentAddress(text: string | undefined): S3Address | undefined {
+  if (text === undefined) return undefined
+  try {
+    return parseS3Address(text)
+  } catch (error) {
+    throw new UsageError(`--content: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const PORT_MAX = 65_535
 const WORKERS_MAX = 256

@@ -26,6 +26,12 @@ export async function appendChange(tx: Tx, change: Change): Promise<void> {
   )
 }
 
+/** A fact about the installation that holds from the first time on: what was said first is what comes back. */
+export async function settleFact(tx: Tx, key: string, value: string): Promise<string> {
+  await tx.run('INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING', key, value)
+  return (await tx.get<{ value: string }>('SELECT value FROM meta WHERE key = $1', key))?.value ?? value
+}
+
 export async function ensureEpoch(tx: Tx, epoch: string): Promise<void> {
   await tx.run(`INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT (key) DO NOTHING`, epoch)
 }

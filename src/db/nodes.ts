@@ -1,5 +1,6 @@
 import type { Tx } from './db.js'
 
+/** Every node reads all content, so `used` counts the content of all of them. */
 export interface NodeRow {
   id: string
   capacity: number | null
@@ -7,7 +8,14 @@ export interface NodeRow {
 }
 
 export function findNode(tx: Tx, id: string): Promise<NodeRow | undefined> {
-  return tx.get<NodeRow>('SELECT id, capacity, used FROM nodes WHERE id = $1', id)
+  return tx.get<NodeRow>(
+    `SELECT id, capacity, CAST((SELECT SUM(used) FROM nodes) AS BIGINT) AS used FROM nodes WHERE id = $1`,
+    id,
+  )
+}
+
+export async function listNodeIds(tx: Tx): Promise<string[]> {
+  return (await tx.all<{ id: string }>('SELECT id FROM nodes ORDER BY id')).map((row) => row.id)
 }
 
 export async function ensureNode(tx: Tx, id: string, nowMs: number): Promise<void> {
@@ -40,4 +48,54 @@ export function listDeselections(tx: Tx, nodeId: string): Promise<{ sid: string;
     'SELECT sid, oid FROM deselections WHERE node_id = $1 ORDER BY sid, oid',
     nodeId,
   )
+}
+
+/** A node with what it last told of itself. */
+export interface MemberRow {
+  id: string
+  name: string
+  address: string
+  capacity: number | null
+  started_ms: number | null
+  alive_until_ms: number
+}
+
+const MEMBER_COLUMNS = 'id, name, address, capacity, started_ms, alive_until_ms'
+
+export function listMembers(tx: Tx): Promise<MemberRow[]> {
+  return tx.all<MemberRow>(`SELECT ${MEMBER_COLUMNS} FROM nodes ORDER BY created_ms, id`)
+}
+
+export function findMember(tx: Tx, id: string): Promise<MemberRow | undefined> {
+  return tx.get<MemberRow>(`SELECT ${MEMBER_COLUMNS} FROM nodes WHERE id = $1`, id)
+}
+
+export async function registerMember(
+  tx: Tx,
+  id: string,
+  facts: { name: string; address: string; startedMs: number; aliveUntilMs: number },
+): Promise<void> {
+  await tx.run(
+    'UPDATE nodes SET name = $2, address = $3, started_ms = $4, alive_until_ms = $5 WHERE id = $1',
+    id,
+    facts.name,
+    facts.address,
+    facts.startedMs,
+    facts.aliveUntilMs,
+  )
+}
+
+export async function setAliveUntil(tx: Tx, id: string, aliveUntilMs: number): Promise<void> {
+  await tx.run('UPDATE nodes SET alive_until_ms = $2 WHERE id = $1', id, aliveUntilMs)
+}
+
+/** Its uploads in progress and deselections go with it. What it counted is counted by the other node from now on. */
+export async function removeMember(tx: Tx, id: string, heirId: string): Promise<void> {
+  await tx.lock('nodes', id, heirId)
+  await tx.run(
+    'UPDATE nodes SET used = used + (SELECT used FROM nodes WHERE id = $1) WHERE id = $2',
+    id,
+    heirId,
+  )
+  await tx.run('DELETE FROM nodes WHERE id = $1', id)
 }

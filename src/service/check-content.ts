@@ -6,6 +6,7 @@ import { verifyBlob } from '../blob/verify.js'
 import { placeIsNamed } from '../db/blobs.js'
 import { findCheckedBlob, listCheckedBlobs, sumUse, type CheckedBlob } from '../db/check.js'
 import type { Db } from '../db/db.js'
+import { Failure } from '../model/failures.js'
 import { finding, pages, type CheckParts, type Finding } from './finding.js'
 import { SWEEP_GRACE_MS } from './sweep.js'
 
@@ -78,6 +79,8 @@ async function checkFile(
   } catch (error) {
     if (error instanceof BlobMissing)
       return finding('blob-missing', hash, `The file ${place} does not exist.`)
+    // A store that is away says nothing about what it keeps.
+    if (error instanceof Failure) throw error
     const reason = error instanceof Error ? error.message : String(error)
     return finding('blob-unreadable', hash, `The file ${place} cannot be read: ${reason}.`)
   } finally {
@@ -120,6 +123,7 @@ async function isThere(blobs: BlobStore, place: string): Promise<boolean> {
     await (await blobs.open(place)).close()
     return true
   } catch (error) {
+    if (error instanceof Failure) throw error
     // A file that cannot be opened is there nevertheless.
     return !(error instanceof BlobMissing)
   }

@@ -64,6 +64,44 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
     }
   }
 
+  /**
+   * The same content may be uploaded again while it is read: the newer copy takes over and the one being read may
+   * vanish. The bytes are the same, so the reader goes on with the copy that is there.
+   */
+  async function openAtPlace(hash: string, place: string): Promise<BlobReader> {
+    let reader = await deps.blobs.open(place)
+    let readPlace = place
+    let isClosed = false
+
+    async function follow(missing: BlobMissing): Promise<void> {
+      const now = await db.read((tx) => findBlob(tx, hash))
+      if (now === undefined || now.place === null || now.place === readPlace || isClosed) throw missing
+      const next = await deps.blobs.open(now.place)
+      await reader.close()
+      reader = next
+      readPlace = now.place
+      if (isClosed) await reader.close()
+    }
+
+    return {
+      size: reader.size,
+      async read(buffer, position, length) {
+        for (;;) {
+          try {
+            return await reader.read(buffer, position, length)
+          } catch (error) {
+            if (!(error instanceof BlobMissing)) throw error
+            await follow(error)
+          }
+        }
+      },
+      async close() {
+        isClosed = true
+        await reader.close()
+      },
+    }
+  }
+
   const timer = setInterval(() => {
     for (const sid of underWay.keys()) recheck(sid)
   }, RECHECK_INTERVAL_MS)
@@ -78,7 +116,7 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
     async open(content) {
       if (content.place === null) return inMemory(content.data)
       try {
-        return await deps.blobs.open(content.place)
+        return await openAtPlace(content.hash, content.place)
       } catch (error) {
         if (error instanceof BlobMissing) return undefined
         throw error

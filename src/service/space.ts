@@ -1,6 +1,6 @@
 import type { Tx } from '../db/db.js'
-import { findNode } from '../db/nodes.js'
 import { sumUseOfPerson } from '../db/stores.js'
+import { findNode, listNodeIds } from '../db/nodes.js'
 import { sumStagedBytes } from '../db/uploads.js'
 import type { Caller } from '../gate/caller.js'
 import type { WriteGrant } from '../gate/grants.js'
@@ -29,7 +29,9 @@ export function space(deps: ServiceDeps): Space {
 
   return {
     async claimable(tx) {
-      if ((await capacityLeft(tx)) < Number.MAX_SAFE_INTEGER) await tx.lock('nodes', deps.nodeId)
+      if ((await capacityLeft(tx)) < Number.MAX_SAFE_INTEGER) {
+        await tx.lock('nodes', ...(await listNodeIds(tx)))
+      }
       return capacityLeft(tx)
     },
 

@@ -46,7 +46,7 @@ export function sweep(deps: ServiceDeps, db: Db): Sweep {
         await deps.blobs.remove(blob.place)
         removed += 1
       }
-      return removed
+      return removed + (await deps.blobs.endUnfinished(beforeMs))
     },
   }
 }

@@ -132,6 +132,44 @@ export function describeBlobStore(
       expect(await listAll(store)).toEqual([])
     })
 
+    it('serves many readers of one blob at once, each at its own pace', async () => {
+      const store = await open()
+      const content = randomBytes(600_000)
+      const place = await put(store, content)
+      const readers = await Promise.all(Array.from({ length: 8 }, () => store.open(place)))
+      const pieces = Array.from({ length: 6 }, (_, index) => index * 100_000)
+      for (const position of pieces) {
+        await Promise.all(
+          readers.map(async (reader) => {
+            const buffer = Buffer.alloc(100_000)
+            expect(await reader.read(buffer, position, 100_000)).toBe(100_000)
+            expect(buffer.equals(content.subarray(position, position + 100_000))).toBe(true)
+          }),
+        )
+      }
+      await Promise.all(readers.map((reader) => reader.close()))
+    })
+
+    it('reads backwards and across, as several ranges ask for', async () => {
+      const store = await open()
+      const content = randomBytes(300_000)
+      const reader = await store.open(await put(store, content))
+      const buffer = Buffer.alloc(1000)
+      for (const position of [299_000, 0, 1000, 2000, 150_000, 151_000, 5, 298_999]) {
+        expect(await reader.read(buffer, position, 1000)).toBe(1000)
+        expect(buffer.equals(content.subarray(position, position + 1000))).toBe(true)
+      }
+      await reader.close()
+    })
+
+    it('is told at the start of a server, and has nothing unfinished when all went well', async () => {
+      const store = await open()
+      await store.probe()
+      const place = await put(store, randomBytes(1000))
+      expect(await store.endUnfinished(Date.now() + 1000 * 24 * 60 * 60 * 1000)).toBe(0)
+      expect((await listAll(store)).map((blob) => blob.place)).toEqual([place])
+    })
+
     it('lets a reader be closed twice, and refuses to read afterwards', async () => {
       const store = await open()
       const reader = await store.open(await put(store, randomBytes(1000)))
@@ -153,14 +191,14 @@ export function describeBlobStore(
   })
 }
 
-async function readAll(reader: BlobReader): Promise<Buffer> {
+export async function readAll(reader: BlobReader): Promise<Buffer> {
   const buffer = Buffer.alloc(reader.size)
   expect(await reader.read(buffer, 0, reader.size)).toBe(reader.size)
   await reader.close()
   return buffer
 }
 
-async function listAll(store: BlobStore): Promise<StoredBlob[]> {
+export async function listAll(store: BlobStore): Promise<StoredBlob[]> {
   const blobs: StoredBlob[] = []
   for await (const blob of store.list()) blobs.push(blob)
   return blobs

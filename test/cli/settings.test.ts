@@ -134,7 +134,14 @@ describe('wrong usage', () => {
     ['--tls-key', '/tmp/key.pem'],
     ['--password-min', '0'],
     ['--header-bytes', '0'],
-    ['--content', 's3://bucket'],
+    ['--content', 'files'],
+    ['--content', 's3://'],
+    ['--content', 's3://UPPER'],
+    ['--content', 's3://bucket?endpoint=ftp://x.test'],
+    ['--content', 's3://bucket?endpoint=https://x.test/path'],
+    ['--content', 's3://bucket/../up'],
+    ['--content', 's3://bucket?colour=red'],
+    ['--content', 's3://bucket?path-style=perhaps'],
     ['--data', ''],
   ])('serve %s %s exits 2 and names the setting', async (flag, value) => {
     const data = flag === '--data' ? [] : ['--data', await newFolder()]

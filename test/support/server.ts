@@ -5,6 +5,7 @@ import { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseS3Address } from '../../src/blob/s3-address.js'
 import { commandDeps, openInstallation, type Installation } from '../../src/cli/installation.js'
 import { accounts } from '../../src/service/accounts.js'
 import { apps } from '../../src/service/apps.js'
@@ -63,15 +64,35 @@ export interface TestServer {
 export interface StartOptions {
   readonly args?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
+  /** An S3 store for the content, and the file with its keys. */
+  readonly content?: { readonly address: string; readonly credentials: string }
+  /** Files of a certificate to use instead of one of its own. */
+  readonly tls?: { readonly cert: string; readonly key: string }
+  /** The address of a database that another server made; it is left in place. */
+  readonly databaseUrl?: string
   /** Default 1; a node of several processes is asked for where it matters. */
   readonly workers?: number
 }
 
 export async function startServer(engine: Engine, options: StartOptions = {}): Promise<TestServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'starling-server-'))
-  const databaseUrl = await freshDatabaseUrl(engine)
-  const database = databaseUrl === undefined ? [] : ['--database', databaseUrl]
-  const installation = await openInstallation({ dataDir, database: databaseUrl }, () => undefined)
+  const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine))
+  const { content, tls } = options
+  const stored = [
+    ...(databaseUrl === undefined ? [] : ['--database', databaseUrl]),
+    ...(content === undefined
+      ? []
+      : ['--content', content.address, '--content-credentials', content.credentials]),
+  ]
+  const installation = await openInstallation(
+    {
+      dataDir,
+      database: databaseUrl,
+      content: content === undefined ? undefined : parseS3Address(content.address),
+      contentCredentials: content?.credentials,
+    },
+    () => undefined,
+  )
   const deps = commandDeps(installation, () => undefined)
   let counter = 0
   let running = await launch(options.args ?? [])
@@ -86,7 +107,8 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
         '0',
         '--workers',
         String(options.workers ?? 1),
-        ...database,
+        ...stored,
+        ...(tls === undefined ? [] : ['--tls-cert', tls.cert, '--tls-key', tls.key]),
         ...args,
       ],
       options.env,
@@ -95,7 +117,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
 
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const plain = (options.args ?? []).includes('--behind-proxy')
-  const ca = plain ? '' : await readFile(join(dataDir, 'tls', 'cert.pem'), 'utf8')
+  const ca = plain ? '' : await readFile(tls?.cert ?? join(dataDir, 'tls', 'cert.pem'), 'utf8')
 
   const server: TestServer = {
     engine,
@@ -176,7 +198,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
       return { email, token, api: server.client(token, version) }
     },
 
-    command: (...args) => runCommand([...args, '--data', dataDir, ...database]),
+    command: (...args) => runCommand([...args, '--data', dataDir, ...stored]),
 
     async kill() {
       process.kill(-(running.process.pid ?? 0), 'SIGKILL')
@@ -202,7 +224,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
       }
       await installation.close()
       await rm(dataDir, { recursive: true, force: true })
-      await dropDatabase(databaseUrl)
+      if (options.databaseUrl === undefined) await dropDatabase(databaseUrl)
     },
   }
   return server
