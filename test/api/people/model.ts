@@ -236,8 +236,9 @@ export class Model {
       share.people.delete(person)
       share.invitations.delete(person)
       const change = (): void => undefined
-      if (share.isThere && this.attempt([share], change, 200) === 409)
-        share.people.set(this.admin, { isJoined: true, direct: 3 })
+      if (!share.isThere || this.attempt([share], change, 200) !== 409) continue
+      share.people.set(this.admin, { isJoined: true, direct: 3 })
+      share.invitations.delete(this.admin)
     }
     return 200
   }
