@@ -7,6 +7,7 @@ import * as children from './rows/children.mjs'
 import * as download from './rows/download.mjs'
 import * as folder from './rows/folder.mjs'
 import * as growth from './rows/growth.mjs'
+import * as people from './rows/people.mjs'
 import { BINARY } from './peers/starling.mjs'
 import * as smallFiles from './rows/small-files.mjs'
 import * as upload from './rows/upload.mjs'
@@ -16,7 +17,7 @@ import { rowLines, tableHead } from './support/report.mjs'
 import { makeScope } from './support/scope.mjs'
 import { makeCertificate } from './support/tls.mjs'
 
-const FAMILIES = [download, upload, smallFiles, folder, children, growth]
+const FAMILIES = [download, upload, smallFiles, folder, children, people, growth]
 
 const USAGE = `usage: node bench/run.mjs [--rounds N] [--only NAME] [--quick] [--out FILE] [--dir DIR]
 

@@ -18,7 +18,7 @@ export const SIGN_IN_SETTINGS: readonly Setting[] = [
   seconds('half-session-lifetime', '600', 'time for the second factor'),
   seconds('code-lifetime', '600', 'life of an authorization code'),
   seconds('consent-lifetime', '3600', 'time for an answer on the consent page'),
-  seconds('reset-lifetime', '3600', 'life of a link to set a new password'),
+  seconds('reset-lifetime', '86400', 'life of a link to set a new password'),
   {
     name: 'failures-max',
     kind: 'number',

@@ -10,6 +10,7 @@ export interface DeviceRow {
   /** What a person called it; else the name of the application, or empty for a node. */
   name: string
   created_ms: number
+  /** For a node how long it has promised to be there, which may lie ahead. */
   used_ms: number | null
 }
 
@@ -18,7 +19,7 @@ const TOKENS = `SELECT 'token' AS kind, t.device_id AS id, t.user_id, u.email AS
   FROM tokens t JOIN users u ON u.id = t.user_id JOIN apps a ON a.id = t.app_id`
 
 const NODES = `SELECT 'node' AS kind, id, '' AS user_id, '' AS owner, COALESCE(name, '') AS name, created_ms,
-    NULL AS used_ms FROM nodes`
+    CASE WHEN alive_until_ms > 0 THEN alive_until_ms END AS used_ms FROM nodes`
 
 /** The devices of one person: the tokens that have not expired. */
 export function listDevices(tx: Tx, userId: string, nowMs: number): Promise<DeviceRow[]> {

@@ -60,7 +60,7 @@ export interface MemberRow {
   alive_until_ms: number
 }
 
-const MEMBER_COLUMNS = 'id, name, address, capacity, started_ms, alive_until_ms'
+const MEMBER_COLUMNS = 'id, host AS name, address, capacity, started_ms, alive_until_ms'
 
 export function listMembers(tx: Tx): Promise<MemberRow[]> {
   return tx.all<MemberRow>(`SELECT ${MEMBER_COLUMNS} FROM nodes ORDER BY created_ms, id`)
@@ -76,7 +76,7 @@ export async function registerMember(
   facts: { name: string; address: string; startedMs: number; aliveUntilMs: number },
 ): Promise<void> {
   await tx.run(
-    'UPDATE nodes SET name = $2, address = $3, started_ms = $4, alive_until_ms = $5 WHERE id = $1',
+    'UPDATE nodes SET host = $2, address = $3, started_ms = $4, alive_until_ms = $5 WHERE id = $1',
     id,
     facts.name,
     facts.address,

@@ -66,8 +66,8 @@ export function resetPages(deps: OauthDeps): Record<'getForgot' | 'postForgot' |
     return {
       subject,
       external,
-      body: (code, minutes) =>
-        base === undefined ? withoutLink(code, minutes) : body(`${base}/reset?code=${code}`, minutes),
+      body: (code, lifetimeMs) =>
+        base === undefined ? withoutLink(code, lifetimeMs) : body(`${base}/reset?code=${code}`, lifetimeMs),
     }
   }
 

@@ -208,10 +208,10 @@ export const TEXTS = {
 
   resetMail: {
     subject: 'Your password for Starling',
-    body: (link: string, minutes: number) =>
-      `Somebody, probably you, asked for a new password for your account.\n\nSet it here within ${minutes} minutes:\n\n${link}\n\nIf it was not you, there is nothing to do: your password stays as it is.\n`,
-    withoutLink: (code: string, minutes: number) =>
-      `Somebody, probably you, asked for a new password for your account.\n\nOpen the page /reset of your Starling and type this code within ${minutes} minutes:\n\n${code}\n\nIf it was not you, there is nothing to do: your password stays as it is.\n`,
+    body: (link: string, lifetimeMs: number) =>
+      `Somebody, probably you, asked for a new password for your account.\n\nSet it here within ${span(lifetimeMs)}:\n\n${link}\n\nIf it was not you, there is nothing to do: your password stays as it is.\n`,
+    withoutLink: (code: string, lifetimeMs: number) =>
+      `Somebody, probably you, asked for a new password for your account.\n\nOpen the page /reset of your Starling and type this code within ${span(lifetimeMs)}:\n\n${code}\n\nIf it was not you, there is nothing to do: your password stays as it is.\n`,
     external:
       'Somebody, probably you, asked for a new password for your account.\n\nYour password is kept by your organization’s directory. Those who run it can give you a new one.\n',
   },
@@ -240,3 +240,12 @@ export const TEXTS = {
     home: 'Go to your account',
   },
 } as const
+
+const MINUTE_MS = 60_000
+const HOUR_MINUTES = 60
+
+/** A length of time as a person would say it. */
+function span(ms: number): string {
+  const minutes = Math.round(ms / MINUTE_MS)
+  return minutes >= 2 * HOUR_MINUTES ? `${Math.floor(minutes / HOUR_MINUTES)} hours` : `${minutes} minutes`
+}

@@ -55,7 +55,8 @@ export function devices(deps: ServiceDeps, uses: DeviceUses): Devices {
     status({ caller, device }) {
       const nowMs = deps.now()
       const isHere = device.id === deps.nodeId || device.id === caller.deviceId
-      const seenMs = isHere ? nowMs : latest(device.used_ms ?? undefined, uses.seen(device.id))
+      const lastMs = isHere ? nowMs : latest(device.used_ms ?? undefined, uses.seen(device.id))
+      const seenMs = lastMs === undefined ? undefined : Math.min(lastMs, nowMs)
       return { isOnline: seenMs !== undefined && nowMs - seenMs <= ONLINE_MS, seenMs }
     },
   }

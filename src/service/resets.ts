@@ -14,7 +14,7 @@ const CODE_BYTES = 32
 /** What the mail says; the page's words, so that there is one place to translate. */
 export interface ResetMail {
   readonly subject: string
-  readonly body: (code: string, minutes: number) => string
+  readonly body: (code: string, lifetimeMs: number) => string
   /** For those whose password a directory keeps. */
   readonly external: string
 }
@@ -50,7 +50,7 @@ export function resets(deps: {
       if (user.is_external === 1) return queueMail(tx, { to, subject, body: mail.external }, deps.now())
       const code = randomHex(CODE_BYTES)
       await putReset(tx, hashSecret(code), user.user_id, deps.now() + deps.lifetimeMs)
-      const body = mail.body(code, Math.round(deps.lifetimeMs / 60_000))
+      const body = mail.body(code, deps.lifetimeMs)
       await queueMail(tx, { to, subject, body }, deps.now())
     })
   }

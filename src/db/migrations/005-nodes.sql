@@ -1,6 +1,6 @@
 -- What a node tells of itself while it serves, for those who run the installation. `alive_until_ms` is put further into
 -- the future again and again; a node that stopped in order sets it to 0, one that died lets it pass.
-ALTER TABLE nodes ADD COLUMN name {text} NOT NULL DEFAULT '';
+ALTER TABLE nodes ADD COLUMN host {text} NOT NULL DEFAULT '';
 
 ALTER TABLE nodes ADD COLUMN address {text} NOT NULL DEFAULT '';
 
