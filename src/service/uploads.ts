@@ -171,8 +171,8 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
   }
 
   /**
-   * Puts a body behind what was received before `first`. What arrived of a lost body is kept. `settle` makes the rest of
-   * a whole body: it is refused or recorded there.
+   * Puts a body behind what was received before `first`. What arrived stays, so that the upload can go on from there, when
+   * the connection was lost or when `settle`, which makes the rest of a whole body, is refused.
    */
   async function append(
     session: Session,
@@ -185,38 +185,22 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     await rewind(session, first)
     const receiver = await continueAt(session, first)
     const body = bounded({ exactBytes: plan.bytes, roomBytes }, (chunk) => receiver.write(chunk))
+    let isKept = false
     try {
       const end = await feed(body.sink)
       if (end === 'complete') body.finish()
       await receiver.sync()
-      if (end === 'complete') return await settle(receiver)
-      await keepArrived(session, receiver, first)
-      return { kind: 'lost' }
+      const outcome = end === 'complete' ? await orRefusal(settle(receiver)) : LOST
+      if ('kind' in outcome && outcome !== LOST) return outcome
+      if (!(await db.write((tx) => saveProgress(tx, session.row, receiver, first)))) throw gone()
+      isKept = true
+      if ('refusal' in outcome) throw outcome.refusal
+      return outcome
     } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) await receiver.abandon(first)
+      if (!isKept && !(error instanceof OutcomeUnknown)) await receiver.abandon(first)
       throw error
     } finally {
       await receiver.close()
-    }
-  }
-
-  async function keepArrived(session: Session, receiver: Receiver, first: number): Promise<void> {
-    if (!(await db.write((tx) => saveProgress(tx, session.row, receiver, first)))) throw gone()
-  }
-
-  /** The end of a body that came whole. When it is refused its bytes stay, so that the upload can go on from there. */
-  async function settleChunk(
-    authorized: Authorized,
-    session: Session,
-    receiver: Receiver,
-    plan: Chunk,
-  ): Promise<Outcome> {
-    try {
-      if (plan.completes) return await finish(authorized, session, receiver)
-      return await recordChunk(authorized, session, receiver, plan.first)
-    } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) await keepArrived(session, receiver, plan.first)
-      throw error
     }
   }
 
@@ -324,7 +308,9 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
       try {
         if (overwritesBlindly) aside = await setAside(feed, plan, body.roomBytes)
         return await append(session, aside?.feed ?? feed, plan, body.roomBytes, (receiver) =>
-          settleChunk(authorized, session, receiver, plan),
+          plan.completes
+            ? finish(authorized, session, receiver)
+            : recordChunk(authorized, session, receiver, plan.first),
         )
       } finally {
         stopTouching()
@@ -343,7 +329,19 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
   }
 }
 
+const LOST = { kind: 'lost' } as const
+
 class Lost extends Error {}
+
+/** What was made of a body, or why it was refused; only what nobody can tell is thrown. */
+async function orRefusal(settled: Promise<Outcome>): Promise<Outcome | { refusal: unknown }> {
+  try {
+    return await settled
+  } catch (error) {
+    if (error instanceof OutcomeUnknown) throw error
+    return { refusal: error }
+  }
+}
 
 function gone(): Failure {
   return new Failure('badArgs', 'Upload-ID is not valid for this file')

@@ -198,6 +198,7 @@ export const OPEN_ROWS: readonly string[] = []
 
 /** Everything that is served outside /api, and what it gives a caller without a token on the node itself. */
 export const OUTSIDE: Readonly<Record<string, number>> = {
+  '/': 303,
   '/healthz': 200,
   '/metrics': 200,
   '/openapi.json': 200,

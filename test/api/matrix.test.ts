@@ -213,7 +213,6 @@ describe.each(ENGINES)('the rights of every principal on %s', (engine) => {
       expect((await server.client().call('GET', path, { absolute: true })).status, path).toBe(status)
     }
     for (const path of [
-      '/',
       '/index.html',
       '/admin',
       '/users',

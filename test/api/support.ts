@@ -74,8 +74,8 @@ const TABLES: Readonly<Record<string, string>> = {
   changes: 'seq',
 }
 
-/** Columns that change by looking: a token notes its last use. */
-const NOTES = new Set(['used_ms'])
+/** Columns that change by themselves: a token notes its last use, a node that it lives. */
+const NOTES = new Set(['used_ms', 'alive_until_ms'])
 
 /** Everything that is stored, as text: two dumps are equal when nothing was changed between them. */
 export async function dump(server: TestServer): Promise<string> {

@@ -20,16 +20,26 @@ import {
 } from '../api/content/support.js'
 import { ENGINES } from '../support/engines.js'
 
+type Handle = (passed: object) => Promise<unknown>
+
+interface Rule {
+  input(incoming: unknown): object
+}
+
 describe('a question how far an upload is, asked with a total', () => {
   it('stays a question when the upload reaches that total meanwhile, because it does not hold the upload', async () => {
     const UPLOAD_ID = 'a'.repeat(64)
     const done: string[] = []
     const seen = [5, 10]
+    const passed = { tx: {}, grants: { object: { object: { content: null }, caller: {} } } }
     const api = {
       gate: {
-        admit: () => Promise.resolve({}),
-        reading: (_admitted: unknown, _rule: unknown, _input: unknown, handle: (passed: object) => unknown) =>
-          Promise.resolve(handle({ tx: {}, grants: { object: { object: { content: null }, caller: {} } } })),
+        opening: async (incoming: unknown, _version: unknown, rule: Rule, handle: Handle) => {
+          const read = { ...passed, input: rule.input(incoming) }
+          return { admitted: {}, input: read.input, result: await handle(read) }
+        },
+        reading: (_admitted: unknown, _rule: unknown, input: object, handle: Handle) =>
+          handle({ ...passed, input }),
       },
       presence: { isDeselected: () => Promise.resolve(false) },
       space: { freeOnNode: () => Promise.resolve(1000), freeForUser: () => Promise.resolve(1000) },
