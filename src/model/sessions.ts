@@ -16,6 +16,7 @@ export function credentialMark(passwordHash: string | null): string {
 
 /** A session is over at its end, after silence unless it is remembered, and when the password is another one. */
 export function isLiveSession(session: SessionLife, nowMs: number, idleMs: number): boolean {
-  if (session.expires_ms <= nowMs || session.credential !== credentialMark(session.password_hash)) return false
+  if (session.expires_ms <= nowMs || session.credential !== credentialMark(session.password_hash))
+    return false
   return session.is_remembered === 1 || session.used_ms + idleMs > nowMs
 }
