@@ -3,8 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES } from '../../support/engines.js'
+import { runCommand } from '../../support/server.js'
 import { control, inputOf, type Browser, type Page } from '../../oauth/browser.js'
-import { ACCOUNT, isSignInPage, openWorld, signIn, type World } from '../../oauth/support.js'
+import { ACCOUNT, isSignInPage, openWorld, signIn, type Person, type World } from '../../oauth/support.js'
 
 const SIGN_UP = /^sign up$/i
 const NEW_PASSWORD = 'a password of my own'
@@ -68,6 +69,40 @@ describe.each(ENGINES)('an account and its pages on %s', (engine) => {
     expect(await isSignedIn(again)).toBe(true)
   })
 
+  /** Whether this password opens the account, in a browser that has never been here. */
+  async function opens(person: Person, password: string): Promise<boolean> {
+    const browser = world.browser()
+    await signIn(browser, await browser.open('/sign-in'), { ...person, password })
+    return isSignedIn(browser)
+  }
+
+  test('it is opened by the password that was set last, by whomever [PASS-01] [PASS-02] [PASS-14] [PASS-17] [PASS-23] [USER-38]', async () => {
+    const email = `later-${engine}@x.test`
+    const made = await admin.post('/users', { email, first_name: 'La', last_name: 'Ter' })
+    expect(made.status, made.text).toBe(201)
+    const person = { ...(await world.addPerson()), email }
+    const own = world.server.client(await world.server.addToken(email, 'user.password'))
+    expect(await opens(person, NEW_PASSWORD)).toBe(false)
+
+    expect((await admin.put(`/users/${email}/password`, NEW_PASSWORD)).status).toBe(200)
+    expect(await opens(person, NEW_PASSWORD)).toBe(true)
+    expect((await own.put('/users/me/password', 'a second password')).status).toBe(200)
+    expect(await opens(person, NEW_PASSWORD)).toBe(false)
+    expect(await opens(person, 'a second password')).toBe(true)
+
+    expect((await own.delete('/users/me/password')).status).toBe(200)
+    expect(await opens(person, 'a second password')).toBe(false)
+    expect((await admin.put(`/users/${email}/password`, 'a third password')).status).toBe(200)
+    expect(await opens(person, 'a third password')).toBe(true)
+
+    const { dataDir, databaseUrl } = world.server
+    const database = databaseUrl === undefined ? [] : ['--database', databaseUrl]
+    const passwd = ['user', 'passwd', email, '--password-stdin', '--data', dataDir, ...database]
+    expect((await runCommand(passwd, { stdin: 'a fourth password\n' })).status).toBe(0)
+    expect(await opens(person, 'a third password')).toBe(false)
+    expect(await opens(person, 'a fourth password')).toBe(true)
+  })
+
   test('its sessions end with it, also for the next one of that address [DELUSER-02]', async () => {
     const person = await world.addPerson()
     const browser = await world.signedIn(person)
@@ -75,6 +110,22 @@ describe.each(ENGINES)('an account and its pages on %s', (engine) => {
     expect(await isSignedIn(browser)).toBe(false)
     await world.addPerson({ email: person.email })
     expect(await isSignedIn(browser)).toBe(false)
+  })
+
+  test('its tokens and unused codes go with it [DELUSER-01]', async () => {
+    const person = await world.addPerson()
+    const app = await world.addApp()
+    const browser = await world.signedIn(person)
+    const token = await world.grant(browser, app)
+    const personal = await world.server.addToken(person.email)
+    const code = await world.code(browser, app)
+    expect((await admin.delete(`/users/${person.email}`)).status).toBe(200)
+    for (const dead of [token, personal]) {
+      expect(await world.isAlive(dead)).toBe(false)
+      expect((await world.call('DELETE', `/auth/token/${dead}`)).status).toBe(404)
+    }
+    const answer = await world.exchange(app, code)
+    expect([answer.status, answer.json['error']]).toEqual([400, 'invalid_grant'])
   })
 
   test('it is asked for the password alone once the second factor is removed [2FA-06]', async () => {
@@ -85,7 +136,7 @@ describe.each(ENGINES)('an account and its pages on %s', (engine) => {
     expect(await isSignedIn(browser)).toBe(true)
   })
 
-  test('is made once by a sign-up code, for the invited address [OAUTH-128] [INV-17] [INV-19]', async () => {
+  test('is made once by a sign-up code, for the invited address [OAUTH-128] [INV-17] [INV-19] [INV-22]', async () => {
     const email = `nina-${engine}@x.test`
     const code = await invite(email)
     const browser = world.browser()
@@ -93,6 +144,7 @@ describe.each(ENGINES)('an account and its pages on %s', (engine) => {
     expect(page.words).toContain(email)
     const short = await fillIn(browser, page, { password: 'short' })
     expect(short.status).toBe(400)
+    expect((await fillIn(browser, short, { first: ' ' })).status).toBe(400)
     await fillIn(browser, short)
     expect((await browser.open(ACCOUNT)).words).toContain(email)
     expect((await admin.get(`/invitees/${email}`)).status).toBe(404)
