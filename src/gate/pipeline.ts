@@ -147,18 +147,23 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     }
   }
 
+  /** The token as the request shows it; whose it is, the transaction says. */
+  function shown(exchange: Exchange, version: Version, queryToken = false): Admitted {
+    return { tokenHash: auth.tokenOf(exchange, queryToken), exchange, version }
+  }
+
   /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
   async function admit(exchange: Exchange, version: Version): Promise<Admitted> {
-    const tokenHash = auth.tokenOf(exchange, false)
-    await db.read((tx) => auth.authenticate(tx, tokenHash, exchange, version))
+    const admitted = shown(exchange, version)
+    await db.read((tx) => auth.authenticate(tx, admitted.tokenHash, exchange, version))
     checkConsistency(exchange, nodeId)
-    return { tokenHash, exchange, version }
+    return admitted
   }
 
   const gate: Gate = {
     async opening(incoming, version, rule, handle) {
       const { exchange } = incoming
-      const admitted = { tokenHash: auth.tokenOf(exchange, rule.queryToken ?? false), exchange, version }
+      const admitted = shown(exchange, version, rule.queryToken)
       return reading(async (tx, canWrite) => {
         const passed = await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)
         return { admitted, input: passed.input, result: await handle(passed) }
@@ -174,7 +179,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     async run(incoming, version, rule, handle, steps) {
       const { exchange } = incoming
       if (rule.effect === 'read') {
-        const admitted = { tokenHash: auth.tokenOf(exchange, rule.queryToken ?? false), exchange, version }
+        const admitted = shown(exchange, version, rule.queryToken)
         return reading(async (tx, canWrite) =>
           handle(await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)),
         )
