@@ -80,9 +80,15 @@ function checkedRedirectUris(uris: readonly string[]): string {
   return JSON.stringify([...new Set(uris.map(checkRedirectUri))])
 }
 
-function checkedLifetime(seconds: number): number {
-  if (!Number.isSafeInteger(seconds) || seconds < 0)
-    throw new Failure('badArgs', 'the token lifetime must be a whole number of seconds, 0 for ever')
+/** A hundred years: the end of a token is a date that can be written down. */
+const LIFETIME_SECONDS_MAX = 3_153_600_000
+
+export function checkedLifetime(seconds: number): number {
+  if (!Number.isSafeInteger(seconds) || seconds < 0 || seconds > LIFETIME_SECONDS_MAX)
+    throw new Failure(
+      'badArgs',
+      `the token lifetime must be a whole number of seconds up to ${LIFETIME_SECONDS_MAX}, 0 for ever`,
+    )
   return seconds
 }
 

@@ -6,6 +6,7 @@ import { Failure } from '../model/failures.js'
 import { parseScopes } from '../model/scopes.js'
 import { hashSecret, randomHex } from '../model/secrets.js'
 import { normalEmail } from './accounts.js'
+import { checkedLifetime } from './apps.js'
 import type { ServiceDeps } from './deps.js'
 import { record, type Actor } from './journal.js'
 
@@ -47,10 +48,7 @@ export function tokens(deps: ServiceDeps): Tokens {
       if (scopes.any('organization.admin') && user.is_admin !== 1) {
         throw new Failure('forbidden', `${user.email} is no admin: organization.admin cannot be granted`)
       }
-      const lifetime = wish.lifetimeSeconds ?? app.token_lifetime_s
-      if (!Number.isSafeInteger(lifetime) || lifetime < 0) {
-        throw new Failure('badArgs', 'the lifetime must be a whole number of seconds, 0 for ever')
-      }
+      const lifetime = checkedLifetime(wish.lifetimeSeconds ?? app.token_lifetime_s)
       const token = randomHex(TOKEN_BYTES)
       const nowMs = deps.now()
       const deviceId = randomHex(DEVICE_ID_BYTES)
