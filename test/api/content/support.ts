@@ -1,6 +1,6 @@
 /** What the tests of content share: a server for a suite, checks of answers, bytes, uploads that are held open. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Client } from '../../support/client.js'
 import type { Engine } from '../../support/engines.js'
 import { openRaw, requestHead, type RawAnswer, type RawConnection } from '../../support/raw.js'
@@ -13,11 +13,17 @@ export function okStatus(version: string): number {
   return ['1.0', '1.1', '1.2'].includes(version) ? 200 : 204
 }
 
+const LOG_TAIL = 4_000
+
 /** One server for all tests of the surrounding suite. */
 export function useServer(engine: Engine, options?: StartOptions): () => TestServer {
   let server: TestServer | undefined
   beforeAll(async () => {
     server = await startServer(engine, options)
+  })
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail')
+      process.stderr.write(`the log of its node:\n${server?.log().slice(-LOG_TAIL)}\n`)
   })
   afterAll(async () => {
     await server?.stop()
@@ -123,7 +129,7 @@ export async function received(api: Client, id: string, uploadId: string): Promi
   throw new Error(`no status: ${answer.status} ${answer.text}`)
 }
 
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 40_000
 
 /** Waits for something that the server does in the background. */
 export async function eventually(check: () => Promise<unknown>): Promise<void> {
