@@ -11,7 +11,7 @@ import { accounts } from '../../src/service/accounts.js'
 import { apps } from '../../src/service/apps.js'
 import { COMMAND_LINE } from '../../src/service/journal.js'
 import { tokens } from '../../src/service/tokens.js'
-import { client, type Client } from './client.js'
+import { client, CURRENT, type Client } from './client.js'
 import { dropDatabase, freshDatabaseUrl, type Engine } from './engines.js'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/starling', import.meta.url))
@@ -188,7 +188,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
       await installation.db.write((tx) => tokens(deps).revoke(tx, COMMAND_LINE, token))
     },
 
-    client: (token, version = '1.3') =>
+    client: (token, version = CURRENT) =>
       client({
         get host() {
           return running.host
@@ -202,7 +202,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
         version,
       }),
 
-    async person(scope = RW, version = '1.3') {
+    async person(scope = RW, version = CURRENT) {
       const email = await server.addUser()
       const token = await server.addToken(email, scope)
       return { email, token, api: server.client(token, version) }

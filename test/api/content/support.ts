@@ -1,7 +1,7 @@
 /** What the tests of content share: a server for a suite, checks of answers, bytes, uploads that are held open. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import type { Client } from '../../support/client.js'
+import { CURRENT, type Client } from '../../support/client.js'
 import type { Engine } from '../../support/engines.js'
 import { openRaw, requestHead, type RawAnswer, type RawConnection } from '../../support/raw.js'
 import { startServer, type StartOptions, type TestServer } from '../../support/server.js'
@@ -61,7 +61,7 @@ export function expectEmpty(answer: AnyAnswer, status: number): void {
 export const STRONG_TAG = /^"[^"]+"$/
 
 /** An upload request that completed the content. */
-export function expectStored(answer: AnyAnswer, version = '1.3'): string {
+export function expectStored(answer: AnyAnswer, version = CURRENT): string {
   expectEmpty(answer, okStatus(version))
   expect(answer.headers['etag']).toMatch(STRONG_TAG)
   expect(answer.headers['upload-id']).toBeUndefined()
@@ -166,7 +166,7 @@ export async function holdUpload(
     version?: string
   },
 ): Promise<HeldUpload> {
-  const { token, id, body, sent = 1, headers = {}, version = '1.3' } = options
+  const { token, id, body, sent = 1, headers = {}, version = CURRENT } = options
   const raw = await openRaw(server)
   const path = `/api/v${version}/files/${id}/content`
   raw.send(
@@ -195,7 +195,7 @@ export async function putRaw(
     version?: string
   },
 ): Promise<RawAnswer> {
-  const { token, id, headers = {}, body = '', version = '1.3' } = options
+  const { token, id, headers = {}, body = '', version = CURRENT } = options
   const raw = await openRaw(server)
   try {
     raw.send(requestHead('PUT', `/api/v${version}/files/${id}/content`, token, headers))
