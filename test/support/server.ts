@@ -11,6 +11,7 @@ import { accounts } from '../../src/service/accounts.js'
 import { apps } from '../../src/service/apps.js'
 import { COMMAND_LINE } from '../../src/service/journal.js'
 import { tokens } from '../../src/service/tokens.js'
+import { layCertificate } from './certificate.js'
 import { client, CURRENT, type Client } from './client.js'
 import { dropDatabase, freshDatabaseUrl, type Engine } from './engines.js'
 
@@ -88,6 +89,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
   const dataDir = await mkdtemp(join(tmpdir(), 'starling-server-'))
   const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine))
   const { content, tls } = options
+  await layCertificate(dataDir)
   const stored = [
     ...(databaseUrl === undefined ? [] : ['--database', databaseUrl]),
     ...(content === undefined
