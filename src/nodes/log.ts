@@ -51,14 +51,15 @@ interface Lines {
  */
 export function logRequests(log: Logger): (exchange: Exchange) => void {
   if (!log.isLevelEnabled('info')) return () => undefined
-  const lines = (log as unknown as Record<symbol, Lines>)[symbols.streamSym]
+  const parts = log as unknown as Record<symbol, unknown>
+  const lines = parts[symbols.streamSym] as Lines
+  const fields = parts[symbols.chindingsSym] as string
   const level = log.levels.values['info'] ?? 0
-  const fields = JSON.stringify(log.bindings()).slice(1, -1)
   return (exchange) => {
     const { id, method, path, client, res, startedMs } = exchange
     const nowMs = Date.now()
-    lines?.write(
-      `{"level":${level},"time":"${isoTime(nowMs)}",${fields},"request":"${id}","method":${JSON.stringify(method)},` +
+    lines.write(
+      `{"level":${level},"time":"${isoTime(nowMs)}"${fields},"request":"${id}","method":${JSON.stringify(method)},` +
         `"path":${JSON.stringify(maskedPath(path))},"status":${res.statusCode},"ms":${nowMs - startedMs},` +
         `"client":${JSON.stringify(client)}${res.writableFinished ? '' : ',"cut":true'},"msg":"request"}\n`,
     )
