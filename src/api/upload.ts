@@ -32,6 +32,8 @@ interface Planned {
   readonly session: Session | undefined
   readonly nodeFreeBytes: number
   readonly userFreeBytes: number
+  /** What the upload may hold until it is complete. */
+  readonly unfinishedBytes: number
 }
 
 export const UPLOAD_ROUTES: readonly Route[] = [
@@ -160,8 +162,15 @@ async function planNow(call: Call, passed: Passed<UploadInput, typeof NEEDS>): P
   await checkTarget(call, tx, grants.object)
   const session = uploadId === undefined ? undefined : await api.uploads.find(tx, uploadId, grants.object)
   const plan = planUpload(range, uploadId === undefined ? 'none' : known(uploadId, session))
-  const nodeFreeBytes = await api.space.freeOnNode(tx)
-  return { plan, session, nodeFreeBytes, userFreeBytes: await api.space.freeForUser(tx, grants.object) }
+  const upload = { userId: passed.caller.userId, id: session?.row.id ?? '' }
+  return {
+    plan,
+    session,
+    nodeFreeBytes: await api.space.freeOnNode(tx),
+    userFreeBytes: await api.space.freeForUser(tx, grants.object),
+    unfinishedBytes:
+      plan.kind === 'chunk' ? await api.space.unfinished(tx, upload, false) : Number.MAX_SAFE_INTEGER,
+  }
 }
 
 /** Content of a folder that the node does not hold cannot be uploaded here, whatever the condition says. */
@@ -256,6 +265,7 @@ function roomForChunk(planned: Planned, plan: Extract<UploadPlan, { kind: 'chunk
   const received = planned.session?.row.received ?? 0
   const wholeBytes = plan.total ?? plan.first + plan.bytes
   if (wholeBytes > planned.userFreeBytes || wholeBytes - received > planned.nodeFreeBytes) throw outOfSpace()
+  if (plan.first + plan.bytes > planned.unfinishedBytes) throw outOfSpace()
   return Math.min(planned.nodeFreeBytes + received, planned.userFreeBytes)
 }
 

@@ -75,7 +75,10 @@ export function signInDoor(
   })
 }
 
-/** The setting, or the Host that the client names if the certificate was made for it; else nobody knows. */
+/**
+ * The setting, or the Host that the client names if the certificate was made for it; else nobody knows. A name that only a
+ * wildcard covers may be somebody else's, and so may another port of the same machine.
+ */
 function certainBaseUrl(
   settings: ServeSettings,
   certificate: string | undefined,
@@ -85,8 +88,10 @@ function certainBaseUrl(
     if (settings.baseUrl !== undefined) return settings.baseUrl
     const host = exchange.req.headers.host ?? ''
     if (parsed === undefined || !URL.canParse(`https://${host}`)) return undefined
-    const name = new URL(`https://${host}`).hostname.replace(/^\[|\]$/g, '')
-    const isOurs = isIP(name) === 0 ? parsed.checkHost(name) : parsed.checkIP(name)
+    const { hostname, port } = new URL(`https://${host}`)
+    if (port !== '' && port !== String(settings.port)) return undefined
+    const name = hostname.replace(/^\[|\]$/g, '')
+    const isOurs = isIP(name) === 0 ? parsed.checkHost(name, { wildcards: false }) : parsed.checkIP(name)
     return isOurs === undefined ? undefined : `https://${host}`
   }
 }

@@ -1,4 +1,5 @@
 import type { Exchange } from '../http/exchange.js'
+import { html } from '../http/html.js'
 import { replyBytes, replyEmpty, replyJson } from '../http/reply.js'
 import { Failure } from '../model/failures.js'
 import { referencePage } from './reference.js'
@@ -15,11 +16,14 @@ const PAGE_HEADERS = {
 
 const ALLOW = 'GET, HEAD, OPTIONS'
 
+/** Texts cut where the address of the service belongs. */
 interface Rendered {
-  readonly baseUrl: string
-  readonly json: string
-  readonly page: string
+  readonly json: readonly string[]
+  readonly page: readonly string[]
 }
+
+/** Stands for the address in what is rendered; no text of the document holds it. */
+const BASE_URL = 'https://the-address-of-this-service.invalid'
 
 /** Serves the description of the API. The handler is false for a path that is not its own, and has replied otherwise. */
 export function consoleDoor(options: {
@@ -30,19 +34,35 @@ export function consoleDoor(options: {
 }): (exchange: Exchange) => boolean {
   let latest: Rendered | undefined
 
-  /** Nearly every server has one address, so one rendering is kept. */
-  function rendered(exchange: Exchange): Rendered {
-    const baseUrl = options.baseUrl(exchange)
-    if (latest?.baseUrl === baseUrl) return latest
-    const document = options.document(baseUrl)
-    latest = { baseUrl, json: JSON.stringify(document), page: referencePage(document) }
+  /**
+   * Rendering holds up everything else for a while, and the address may come from a Host header that strangers make up:
+   * it is put in afterwards.
+   */
+  function rendered(): Rendered {
+    if (latest !== undefined) return latest
+    const document = options.document(BASE_URL)
+    const [json, page] = [JSON.stringify(document), referencePage(document)]
+    latest = { json: json.split(BASE_URL), page: page.split(BASE_URL) }
     return latest
   }
 
+  /** An apostrophe would end the quotes of the lines for the shell; no real host has one. */
+  function baseUrlOf(exchange: Exchange): string {
+    return options.baseUrl(exchange).replaceAll("'", '%27')
+  }
+
+  function jsonFor(exchange: Exchange): string {
+    return rendered().json.join(JSON.stringify(baseUrlOf(exchange)).slice(1, -1))
+  }
+
+  function pageFor(exchange: Exchange): string {
+    return rendered().page.join(html`${baseUrlOf(exchange)}`.text)
+  }
+
   const pages: Readonly<Record<string, (exchange: Exchange) => void>> = {
-    '/openapi.json': (exchange) => replyJson(exchange, 200, rendered(exchange).json, PAGE_HEADERS),
+    '/openapi.json': (exchange) => replyJson(exchange, 200, jsonFor(exchange), PAGE_HEADERS),
     '/docs': (exchange) =>
-      replyBytes(exchange, 200, 'text/html; charset=utf-8', rendered(exchange).page, PAGE_HEADERS),
+      replyBytes(exchange, 200, 'text/html; charset=utf-8', pageFor(exchange), PAGE_HEADERS),
     '/docs/style.css': (exchange) =>
       replyBytes(exchange, 200, 'text/css; charset=utf-8', STYLE, PAGE_HEADERS),
   }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Db } from './db.js'
 import { migrate, type Dialect } from './migrate.js'
@@ -37,10 +37,20 @@ async function openPostgresAt(url: string, log: (message: string) => void): Prom
 async function openSqliteIn(dataDir: string, log: (message: string) => void): Promise<Db> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, SQLITE_FILE_NAME)
+  await makePrivate(file)
   // The tests of durability prove with this switch that they notice a missing sync.
   if (process.env['STARLING_TEST_NO_SYNC'] === '1')
     return openSqlite({ file, log, sync: () => Promise.resolve() })
   return openSqlite({ file, log })
+}
+
+/**
+ * SQLite would make a file that everybody may read, and gives its log the same mode. A file that is there stays as it is;
+ * one that cannot be made is SQLite's to complain about.
+ */
+async function makePrivate(file: string): Promise<void> {
+  const made = await open(file, 'wx', 0o600).catch(() => undefined)
+  await made?.close()
 }
 
 /** The address may hold a password, so it is never repeated in the message. */

@@ -100,6 +100,16 @@ export async function sumStagedBytes(tx: Tx, nodeId: string): Promise<number> {
   return row?.bytes ?? 0
 }
 
+/** Bytes that the uploads in progress of a person hold, on all nodes, but for one of them. */
+export async function sumStagedBytesOfUser(tx: Tx, userId: string, exceptId: string): Promise<number> {
+  const row = await tx.get<{ bytes: number }>(
+    'SELECT CAST(COALESCE(SUM(received), 0) AS BIGINT) AS bytes FROM uploads WHERE user_id = $1 AND id <> $2',
+    userId,
+    exceptId,
+  )
+  return row?.bytes ?? 0
+}
+
 export async function listStagedNames(tx: Tx, nodeId: string): Promise<Set<string>> {
   const rows = await tx.all<{ staged: string }>('SELECT staged FROM uploads WHERE node_id = $1', nodeId)
   return new Set(rows.map((row) => row.staged))

@@ -11,6 +11,8 @@ import type { Caller } from './caller.js'
 
 const TOKEN_HEX_DIGITS = 64
 const SCOPE_CACHE_ENTRIES = 1000
+/** Longer lists are rare, and a thousand of them would take memory that a client decides about. */
+const SCOPE_CACHE_LENGTH_MAX = 1000
 const USE_NOTED_EVERY_MS = 60_000
 
 export interface Authenticator {
@@ -31,8 +33,9 @@ export function authenticator(
   function scopeListOf(text: string): ScopeList {
     const known = scopeLists.get(text)
     if (known !== undefined) return known
-    if (scopeLists.size >= SCOPE_CACHE_ENTRIES) scopeLists.clear()
     const list = parseScopes(text)
+    if (text.length > SCOPE_CACHE_LENGTH_MAX) return list
+    if (scopeLists.size >= SCOPE_CACHE_ENTRIES) scopeLists.clear()
     scopeLists.set(text, list)
     return list
   }

@@ -70,12 +70,15 @@ function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-const TOKENS = '/auth/token/'
 const TOKEN_IN_PATH = /^(\/auth\/token\/)[^/]+/
+/** As long as a token or a code, and not where an object's identifier belongs. */
+const SECRET_IN_PATH = /(?<!\/(?:folders|files|children)\/)[0-9a-f]{64,}/gi
 const PATH_LENGTH_MAX = 300
 
-/** The query is never logged: it may hold a token. */
+/** The query is never logged: it may hold a token. A path may, also one that is misspelt and therefore revokes nothing. */
 export function maskedPath(path: string): string {
-  const shown = path.startsWith(TOKENS) ? path.replace(TOKEN_IN_PATH, '$1[masked]') : path
-  return shown.slice(0, PATH_LENGTH_MAX)
+  return path
+    .replace(TOKEN_IN_PATH, '$1[masked]')
+    .replace(SECRET_IN_PATH, '[masked]')
+    .slice(0, PATH_LENGTH_MAX)
 }

@@ -12,7 +12,7 @@ type Sent = Parameters<MailTransport['send']>[0]
 function messageOf(mail: Sent, from: string): Record<string, unknown> {
   return {
     from,
-    to: mail.to,
+    to: mailbox(mail.to),
     subject: mail.subject,
     text: mail.body,
     date: new Date(mail.createdMs),
@@ -22,6 +22,15 @@ function messageOf(mail: Sent, from: string): Record<string, unknown> {
     disableFileAccess: true,
     disableUrlAccess: true,
   }
+}
+
+/** What would end an address, or begin another one, wherever it stands; and what would do so behind the `@`. */
+const ENDS_ADDRESS = /[<>]|@.*[,;:()"\\]/
+
+/** One address and nothing else: as text it would be read like a header, where commas and brackets name further people. */
+function mailbox(address: string): { name: string; address: string } {
+  if (ENDS_ADDRESS.test(address)) throw new MailRefused(`no mail can be sent to ${address}`)
+  return { name: '', address }
 }
 
 export async function smtpTransport(url: string, from: string): Promise<MailTransport> {

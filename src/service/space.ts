@@ -1,11 +1,15 @@
 import type { Tx } from '../db/db.js'
 import { sumUseOfPerson } from '../db/stores.js'
 import { findNode, listNodeIds } from '../db/nodes.js'
-import { sumStagedBytes } from '../db/uploads.js'
+import { sumStagedBytes, sumStagedBytesOfUser } from '../db/uploads.js'
+import { findUser } from '../db/users.js'
 import type { Caller } from '../gate/caller.js'
 import type { WriteGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import type { ServiceDeps } from './deps.js'
+
+/** What unfinished uploads of one person may hold together where the quota is less: those given up count for a day. */
+export const UNFINISHED_BYTES_MIN = 256 * 1024 * 1024
 
 export interface Space {
   /** Bytes that the node's capacity leaves; until the end of the transaction nobody else takes them. */
@@ -17,6 +21,12 @@ export interface Space {
    * a share of others counts for its members and not for the admin.
    */
   freeForUser(tx: Tx, grant: WriteGrant<'file'>): Promise<number>
+  /**
+   * Bytes that an upload may hold while it is unfinished. They are no use of the quota, so without a bound of their own a
+   * person with a small quota could fill the node with uploads that never end. Until the end of a write nobody else of
+   * the same person takes them.
+   */
+  unfinished(tx: Tx, upload: { userId: string; id: string }, canWrite: boolean): Promise<number>
 }
 
 export function space(deps: ServiceDeps): Space {
@@ -45,6 +55,16 @@ export function space(deps: ServiceDeps): Space {
       const used = await sumUseOfPerson(tx, grant.caller)
       // Who is over the quota may still make a file smaller.
       return Math.max(0, quota - used) + (grant.object.size ?? 0)
+    },
+
+    async unfinished(tx, { userId, id }, canWrite) {
+      const user = await findUser(tx, userId)
+      const quota = user?.quota ?? deps.quotaBytes
+      // What an admin puts into a share of others is bound by no quota.
+      if (user === undefined || quota === null || user.is_admin === 1) return Number.MAX_SAFE_INTEGER
+      if (canWrite) await tx.lock('stores', user.root_sid)
+      const held = await sumStagedBytesOfUser(tx, userId, id)
+      return Math.max(0, Math.max(quota, UNFINISHED_BYTES_MIN) - held)
     },
   }
 }

@@ -11,6 +11,8 @@ import { record, type Actor } from './journal.js'
 
 const TOKEN_BYTES = 32
 const DEVICE_ID_BYTES = 16
+/** As long as the query of an authorization can be at most; every request with the token reads the list. */
+const SCOPES_LENGTH_MAX = 16_384
 
 /** As the token endpoint answers. */
 export interface IssuedToken {
@@ -38,6 +40,9 @@ export function tokens(deps: ServiceDeps): Tokens {
       const appId = wish.appId ?? BUILT_IN_APP
       const app = await findApp(tx, appId)
       if (app === undefined) throw new Failure('notFound', `there is no application ${appId}`)
+      if (wish.scope.length > SCOPES_LENGTH_MAX) {
+        throw new Failure('badArgs', `the scopes must have at most ${SCOPES_LENGTH_MAX} characters together`)
+      }
       const scopes = parseScopes(wish.scope)
       if (scopes.any('organization.admin') && user.is_admin !== 1) {
         throw new Failure('forbidden', `${user.email} is no admin: organization.admin cannot be granted`)

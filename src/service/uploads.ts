@@ -126,7 +126,10 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
 
   /** Others may have taken the room since the body began, so the last look at it is here. */
   async function saveProgress(tx: Tx, row: UploadRow, receiver: Receiver, from: number): Promise<boolean> {
-    if (receiver.length - from > (await space(deps).claimable(tx))) throw outOfSpace()
+    const { unfinished, claimable } = space(deps)
+    const { id, user_id: userId } = row
+    if (receiver.length > (await unfinished(tx, { userId, id }, true))) throw outOfSpace()
+    if (receiver.length - from > (await claimable(tx))) throw outOfSpace()
     const keep = Math.floor(from / BLOCK_BYTES)
     return advanceUpload(tx, row.id, {
       received: receiver.length,
