@@ -10,34 +10,46 @@ import {
   newPlace,
   PLACE_RANDOM_BYTES,
   type BlobReader,
-  type BlobStore,
+  type LocalBlobs,
   type StoredBlob,
 } from './store.js'
 import { errorCode, makeDirectory, syncDirectory } from './sync.js'
 
-export async function openDiskStore(directory: string): Promise<BlobStore> {
+export async function openDiskStore(directory: string): Promise<LocalBlobs> {
   await makeDirectory(directory)
   const folders = durableFolders()
+
+  async function putAt(place: string, stagedPath: string, size: number): Promise<void> {
+    assertPlace(place)
+    const folder = folderOf(directory, place)
+    const staged = await stat(stagedPath)
+    if (staged.size !== size) {
+      throw new Error(`A staged file has ${String(staged.size)} bytes where ${String(size)} were expected`)
+    }
+    try {
+      await folders.make(folder)
+      // The last byte may have been received long ago. The grace time of the sweep must count from now.
+      const now = new Date()
+      await utimes(stagedPath, now, now)
+      await link(stagedPath, join(folder, place))
+      await syncDirectory(folder)
+    } catch (error) {
+      throw withoutRoom(error)
+    }
+  }
 
   return {
     async put(stagedPath, hash, size) {
       const place = newPlace(hash, randomHex(PLACE_RANDOM_BYTES))
-      const folder = folderOf(directory, place)
-      const staged = await stat(stagedPath)
-      if (staged.size !== size) {
-        throw new Error(`A staged file has ${String(staged.size)} bytes where ${String(size)} were expected`)
-      }
-      try {
-        await folders.make(folder)
-        // The last byte may have been received long ago. The grace time of the sweep must count from now.
-        const now = new Date()
-        await utimes(stagedPath, now, now)
-        await link(stagedPath, join(folder, place))
-        await syncDirectory(folder)
-      } catch (error) {
-        throw withoutRoom(error)
-      }
+      await putAt(place, stagedPath, size)
       return place
+    },
+
+    putAt,
+
+    pathOf(place) {
+      assertPlace(place)
+      return join(folderOf(directory, place), place)
     },
 
     async open(place) {
