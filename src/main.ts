@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addAppCommands } from './cli/apps.js'
+import { addBackupCommand } from './cli/backup.js'
 import { addCheckCommand } from './cli/check.js'
 import { valuesOf } from './cli/context.js'
 import { addSettings, leaf } from './cli/leaf.js'
@@ -45,6 +46,7 @@ async function main(): Promise<void> {
   addNodeCommands(program)
   addLogCommand(program)
   addCheckCommand(program)
+  addBackupCommand(program)
   strict(program)
   try {
     await program.parseAsync()
