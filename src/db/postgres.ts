@@ -98,7 +98,11 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
   }
 
   /** A connection that is not known to be clean is closed and not used again. */
-  async function withClient<T>(begin: string, work: (session: Session) => Promise<[T, boolean]>): Promise<T> {
+  async function withClient<T>(
+    startedMs: number,
+    begin: string,
+    work: (session: Session) => Promise<[T, boolean]>,
+  ): Promise<T> {
     const client = await connect(startedMs)
     const turn = watch.begin(client)
     const session = { client, ask: watched(turn) }
