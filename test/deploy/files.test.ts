@@ -32,7 +32,7 @@ const SETTINGS = new Set([...COMMON_SETTINGS, ...SERVE_SETTINGS].map(({ name }) 
 const variableOf = (name: string): string => `STARLING_${name.toUpperCase().replaceAll('-', '_')}`
 const VARIABLES = new Set(['STARLING_CONFIG', ...[...SETTINGS].map(variableOf)])
 /** What the configurations of the load balancers take from the environment. */
-const OF_BALANCERS = /^STARLING_(BIND|CERTIFICATE|NODES_CA|NODE_n|NODE_\d(_ID)?)$/
+const OF_BALANCERS = /^STARLING_(BIND|CERTIFICATE|NODES_CA|NODE_(n|\d)?(_ID)?)$/
 const PORT = SERVE_SETTINGS.find(({ name }) => name === 'port')?.fallback ?? ''
 const PROBES = ['startupProbe', 'readinessProbe', 'livenessProbe'] as const
 
@@ -69,7 +69,7 @@ describe('what deploy offers, beside the program', () => {
     expect(names.length).toBeGreaterThan(30)
     const unknown = names.filter((found) => {
       const name = found.split(': ')[1] ?? ''
-      return !VARIABLES.has(name) && !OF_BALANCERS.test(name) && !/^STARLING_…?$/.test(name)
+      return !VARIABLES.has(name) && !OF_BALANCERS.test(name)
     })
     expect(unknown).toEqual([])
   })

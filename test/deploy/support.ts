@@ -33,6 +33,10 @@ export function list(value: Yaml | undefined): Yaml[] {
   return value
 }
 
+export function texts(value: Yaml | undefined): string[] {
+  return list(value).map((item) => textAt(item))
+}
+
 /** The value below some keys. */
 export function at(value: Yaml | undefined, ...keys: string[]): Yaml | undefined {
   return keys.reduce<Yaml | undefined>((inner, key) => mapping(inner)[key], value)
