@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addAppCommands } from './cli/apps.js'
+import { addBackupCommand } from './cli/backup.js'
 import { addCheckCommand } from './cli/check.js'
 import { valuesOf } from './cli/context.js'
 import { addSettings, leaf } from './cli/leaf.js'
@@ -47,6 +48,7 @@ async function main(): Promise<void> {
   addLogCommand(program)
   addCheckCommand(program)
   addMigrateCommand(program)
+  addBackupCommand(program)
   strict(program)
   try {
     await program.parseAsync()

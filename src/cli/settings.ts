@@ -150,6 +150,7 @@ const LIMIT_HELP: Readonly<Record<keyof HttpLimits, string>> = {
   requestsPerConnection: 'requests on one connection',
   refusedDrainMs: 'how long an unwanted body is read',
   refusedDrainBytes: 'how much of an unwanted body is read',
+  drainMs: 'time for which a stopping server still takes requests',
   stopMs: 'time for requests under way when the server stops',
 }
 
@@ -325,7 +326,7 @@ export function serveSettings(values: Values): ServeSettings {
 function limits(values: Values): HttpLimits {
   const entries = limitKeys().map((key) => [
     key,
-    values.number(flagName(key), { min: 1 }) ?? DEFAULT_HTTP_LIMITS[key],
+    values.number(flagName(key), { min: Math.min(1, DEFAULT_HTTP_LIMITS[key]) }) ?? DEFAULT_HTTP_LIMITS[key],
   ])
   return Object.fromEntries(entries) as HttpLimits
 }
