@@ -9,6 +9,7 @@ export default tseslint.config(
       'bench/',
       'scripts/',
       'bin/',
+      'deploy/',
       'eslint.config.js',
       'vitest*.config.ts',
       'test/support/typescript.js',

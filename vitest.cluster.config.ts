@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/cluster/**/*.test.ts'],
-    globalSetup: ['test/support/postgres.ts'],
+    globalSetup: ['test/support/postgres.ts', 'test/support/certificate.ts'],
     fileParallelism: false,
     testTimeout: 5 * 60_000,
     hookTimeout: 5 * 60_000,

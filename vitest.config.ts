@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // These kill processes, fuzz, move gigabytes, need a browser or many nodes; they run by configurations of their own.
     exclude: ['test/crash/**', 'test/fuzz/**', 'test/slow/**', 'test/browser/**', 'test/cluster/**'],
-    globalSetup: ['test/support/postgres.ts'],
+    globalSetup: ['test/support/postgres.ts', 'test/support/certificate.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,

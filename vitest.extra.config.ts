@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/slow/**/*.test.ts', 'test/browser/**/*.test.ts'],
-    globalSetup: ['test/support/postgres.ts'],
+    globalSetup: ['test/support/postgres.ts', 'test/support/certificate.ts'],
     fileParallelism: false,
     testTimeout: 20 * 60_000,
     hookTimeout: 120_000,

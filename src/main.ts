@@ -1,11 +1,13 @@
 import { Command, CommanderError } from 'commander'
 import { addAppCommands } from './cli/apps.js'
+import { addBackupCommand } from './cli/backup.js'
 import { addCheckCommand } from './cli/check.js'
 import { valuesOf } from './cli/context.js'
 import { addSettings, leaf } from './cli/leaf.js'
 import { addInviteeCommands } from './cli/invitees.js'
 import { addLogCommand } from './cli/log.js'
 import { addGroupCommands } from './cli/groups.js'
+import { addMigrateCommand } from './cli/migrate.js'
 import { addNodeCommands } from './cli/nodes.js'
 import { workerSettings } from './cli/worker-settings.js'
 import { SERVE_SETTINGS, serveSettings, UsageError } from './cli/settings.js'
@@ -45,6 +47,8 @@ async function main(): Promise<void> {
   addNodeCommands(program)
   addLogCommand(program)
   addCheckCommand(program)
+  addMigrateCommand(program)
+  addBackupCommand(program)
   strict(program)
   try {
     await program.parseAsync()

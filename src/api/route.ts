@@ -1,5 +1,5 @@
 import type { Needs } from '../gate/needs.js'
-import type { Gate, Incoming, Passed, Rule } from '../gate/pipeline.js'
+import type { Gate, Incoming, Passed, Rule, Steps } from '../gate/pipeline.js'
 import type { Version } from '../model/version.js'
 import type { Accounts } from '../service/accounts.js'
 import type { Devices } from '../service/devices.js'
@@ -145,14 +145,22 @@ export function route<Input extends object, const N extends Needs>(row: {
   handle: (call: Call, passed: Passed<Input, N>) => Promise<Answer>
 }): Route {
   const { handle, judge, prepare, rule, ...rest } = row
+  const steps = (call: Call): Steps<Input> => ({
+    ...(judge === undefined ? {} : { judge: (input) => judge(call, input) }),
+    ...(prepare === undefined ? {} : { prepare: (input) => prepare(call, input) }),
+  })
+  const hasSteps = judge !== undefined || prepare !== undefined
   return {
     ...rest,
     rule: rule as unknown as Rule<object, Needs>,
     serve: (call) =>
-      call.api.gate.run(call.incoming, call.version, rule, (passed) => handle(call, passed), {
-        ...(judge === undefined ? {} : { judge: (input) => judge(call, input) }),
-        ...(prepare === undefined ? {} : { prepare: (input) => prepare(call, input) }),
-      }),
+      call.api.gate.run(
+        call.incoming,
+        call.version,
+        rule,
+        (passed) => handle(call, passed),
+        hasSteps ? steps(call) : undefined,
+      ),
   }
 }
 

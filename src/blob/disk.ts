@@ -1,6 +1,7 @@
 /** Blobs as files of a local disk: `ab/cd/<place>`, the two folders being the first digits of the hash. */
 import { link, opendir, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import { endStaleHold, setAside } from './held.js'
 import { randomHex } from '../model/secrets.js'
 import { openFile, unlinkIfPresent, withoutRoom, type OpenFile } from './file.js'
 import {
@@ -10,55 +11,73 @@ import {
   newPlace,
   PLACE_RANDOM_BYTES,
   type BlobReader,
-  type BlobStore,
+  type LocalBlobs,
   type StoredBlob,
 } from './store.js'
 import { errorCode, makeDirectory, syncDirectory } from './sync.js'
 
-export async function openDiskStore(directory: string): Promise<BlobStore> {
+export async function openDiskStore(directory: string): Promise<LocalBlobs> {
   await makeDirectory(directory)
   const folders = durableFolders()
+
+  async function putAt(place: string, stagedPath: string, size: number): Promise<void> {
+    assertPlace(place)
+    const folder = folderOf(directory, place)
+    const staged = await stat(stagedPath)
+    if (staged.size !== size) {
+      throw new Error(`A staged file has ${String(staged.size)} bytes where ${String(size)} were expected`)
+    }
+    try {
+      await folders.make(folder)
+      // The last byte may have been received long ago. The grace time of the sweep must count from now.
+      const now = new Date()
+      await utimes(stagedPath, now, now)
+      await link(stagedPath, join(folder, place))
+      await syncDirectory(folder)
+    } catch (error) {
+      throw withoutRoom(error)
+    }
+  }
 
   return {
     async put(stagedPath, hash, size) {
       const place = newPlace(hash, randomHex(PLACE_RANDOM_BYTES))
-      const folder = folderOf(directory, place)
-      const staged = await stat(stagedPath)
-      if (staged.size !== size) {
-        throw new Error(`A staged file has ${String(staged.size)} bytes where ${String(size)} were expected`)
-      }
-      try {
-        await folders.make(folder)
-        // The last byte may have been received long ago. The grace time of the sweep must count from now.
-        const now = new Date()
-        await utimes(stagedPath, now, now)
-        await link(stagedPath, join(folder, place))
-        await syncDirectory(folder)
-      } catch (error) {
-        throw withoutRoom(error)
-      }
+      await putAt(place, stagedPath, size)
       return place
     },
 
-    async open(place) {
+    putAt,
+
+    pathOf(place) {
       assertPlace(place)
-      return openReader(join(folderOf(directory, place), place), place)
+      return join(folderOf(directory, place), place)
+    },
+
+    async open(place) {
+      return openReader(fileOf(directory, place), place)
     },
 
     async remove(place) {
-      assertPlace(place)
+      const path = fileOf(directory, place)
+      if (await setAside(directory, path, place)) return
       // No sync: a removed blob that a power loss brings back is named by no row and is swept again.
-      await unlinkIfPresent(join(folderOf(directory, place), place))
+      await unlinkIfPresent(path)
     },
 
     list: () => listBlobs(directory),
 
-    // A blob gets its name by one step, before which nothing of it is here.
-    endUnfinished: () => Promise.resolve(0),
+    // A blob gets its name by one step, before which nothing of it is here; but a backup may have died.
+    endUnfinished: (beforeMs) => endStaleHold(directory, beforeMs),
 
     // The folder was made when the store was opened.
     probe: () => Promise.resolve(),
   }
+}
+
+/** The file of a blob in the folder of a store. */
+export function fileOf(directory: string, place: string): string {
+  assertPlace(place)
+  return join(folderOf(directory, place), place)
 }
 
 function folderOf(directory: string, place: string): string {
@@ -115,7 +134,7 @@ async function openReader(path: string, place: string): Promise<BlobReader> {
   }
 }
 
-async function* listBlobs(directory: string): AsyncGenerator<StoredBlob> {
+export async function* listBlobs(directory: string): AsyncGenerator<StoredBlob> {
   for await (const first of await opendir(directory)) {
     if (!isFolderName(first.name)) continue
     for await (const second of await opendir(join(directory, first.name))) {

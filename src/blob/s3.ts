@@ -11,10 +11,11 @@ import { elementsOf, valueOf } from './s3-xml.js'
 import {
   assertPlace,
   BlobMissing,
+  hashOfPlace,
   isPlace,
   newPlace,
   PLACE_RANDOM_BYTES,
-  type BlobStore,
+  type BlobTarget,
   type StoredBlob,
 } from './store.js'
 
@@ -36,7 +37,7 @@ export interface S3Options {
   readonly listKeysMax?: number
 }
 
-export function openS3Store(options: S3Options): BlobStore {
+export function openS3Store(options: S3Options): BlobTarget {
   const { address, complain, retryLimits: limits = RETRY_LIMITS } = options
   const wire = s3Wire(address, options.credentials, options.wireLimits ?? WIRE_LIMITS)
   const putting = { wire, limits, partBytes: options.partBytes ?? PART_BYTES, complain }
@@ -63,24 +64,32 @@ export function openS3Store(options: S3Options): BlobStore {
     }
   }
 
+  async function send(place: string, stagedPath: string, size: number): Promise<void> {
+    const file = await openFile(stagedPath, 'r')
+    try {
+      const stagedBytes = await file.size()
+      if (stagedBytes !== size) {
+        throw new Error(`A staged file has ${String(stagedBytes)} bytes where ${String(size)} were expected`)
+      }
+      await claim()
+      await putFile(putting, FOLDER + place, { file, size, hash: hashOfPlace(place) })
+    } finally {
+      await file.close()
+    }
+  }
+
   return {
     put: (stagedPath, hash, size) =>
       guarded(async () => {
         const place = newPlace(hash, randomHex(PLACE_RANDOM_BYTES))
-        const file = await openFile(stagedPath, 'r')
-        try {
-          const stagedBytes = await file.size()
-          if (stagedBytes !== size) {
-            throw new Error(
-              `A staged file has ${String(stagedBytes)} bytes where ${String(size)} were expected`,
-            )
-          }
-          await claim()
-          await putFile(putting, FOLDER + place, { file, size, hash })
-        } finally {
-          await file.close()
-        }
+        await send(place, stagedPath, size)
         return place
+      }),
+
+    putAt: (place, stagedPath, size) =>
+      guarded(() => {
+        assertPlace(place)
+        return send(place, stagedPath, size)
       }),
 
     open: (place) =>

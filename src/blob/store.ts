@@ -29,6 +29,17 @@ export interface BlobStore {
   probe(): Promise<void>
 }
 
+/** A store that can take blobs over from another one, each at the place that it has there. */
+export interface BlobTarget extends BlobStore {
+  /** As put, at a place where nothing is yet. The staged file must not be removed before the promise resolves. */
+  putAt(place: string, stagedPath: string, size: number): Promise<void>
+}
+
+/** A store whose blobs are files that others may read. */
+export interface LocalBlobs extends BlobTarget {
+  pathOf(place: string): string
+}
+
 export interface StoredBlob {
   readonly place: string
   readonly size: number

@@ -3,11 +3,12 @@ import { join, resolve } from 'node:path'
 import { openDiskStore } from '../blob/disk.js'
 import type { S3Address } from '../blob/s3-address.js'
 import { openStaging } from '../blob/staging.js'
-import type { BlobStore } from '../blob/store.js'
+import type { BlobStore, BlobTarget } from '../blob/store.js'
 import { ensureEpoch, settleFact } from '../db/changes.js'
 import type { Db } from '../db/db.js'
 import { ensureNode } from '../db/nodes.js'
 import { openDatabase } from '../db/open.js'
+import { refuseHalfDone } from '../db/relocation.js'
 import { randomHex } from '../model/secrets.js'
 import { nodeIdentity } from '../nodes/identity.js'
 import { localTurnstile, register } from '../nodes/turnstile.js'
@@ -43,6 +44,7 @@ export async function openInstallation(
   const db = await openDatabase({ url: settings.database, dataDir, log })
   try {
     const facts = await db.write(async (tx) => {
+      await refuseHalfDone(tx)
       await ensureEpoch(tx, randomHex(EPOCH_BYTES))
       await ensureNode(tx, nodeId, Date.now())
       return {
@@ -72,13 +74,23 @@ async function openContent(
   if (facts.content === 'disk' && content !== undefined) {
     throw new Error('this installation keeps its content in files of the data folder, not in an S3 store')
   }
+  return openStore({ content, contentCredentials }, dataDir, facts.installation, log)
+}
+
+/** The store of content that the settings name: a bucket, or files of the data folder. */
+export async function openStore(
+  { content, contentCredentials }: Pick<InstallationSettings, 'content' | 'contentCredentials'>,
+  dataDir: string,
+  installation: string,
+  log: (message: string) => void,
+): Promise<BlobTarget> {
   if (content === undefined) return openDiskStore(join(dataDir, 'blobs'))
   const { openS3Store } = await import('../blob/s3.js')
   const { s3Credentials } = await import('../blob/s3-credentials.js')
   return openS3Store({
     address: content,
     credentials: s3Credentials(contentCredentials, process.env),
-    owner: facts.installation,
+    owner: installation,
     complain: (message, error) =>
       log(`${message}: ${error instanceof Error ? error.message : String(error)}`),
   })

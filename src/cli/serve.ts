@@ -4,7 +4,6 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { AggregatorRegistry } from 'prom-client'
 import { setCapacity } from '../db/nodes.js'
-import { startCheckpointer } from '../db/checkpointer.js'
 import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
@@ -12,20 +11,13 @@ import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.j
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
-import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
-import { postman, type Postman } from '../service/mail.js'
-import { outboxTransport, smtpTransport } from '../service/mail-transports.js'
-import { sweepSignIns } from '../service/sign-in-sweep.js'
-import type { Signal } from '../service/deps.js'
-import { sweep } from '../service/sweep.js'
-import { commandDeps, openInstallation, type Installation } from './installation.js'
+import { localTurnstile } from '../nodes/turnstile.js'
+import { startDuties, type Duties } from './duties.js'
+import { openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
 import type { ServeSettings } from './settings.js'
 import { WORKER_SETTINGS } from './worker-settings.js'
 
-const EXPIRE_EVERY_MS = 60_000
-const LEFTOVERS_EVERY_MS = 30 * 60_000
-const MAIL_EVERY_MS = 1_000
 /** A worker that keeps dying at once is not started in a hurry. */
 const RESTART_DELAY_MS = 500
 const STOP_MARGIN_MS = 3_000
@@ -35,6 +27,7 @@ export async function serve(
   settings: ServeSettings,
   onReady: (origin: string, db: Db) => Promise<void>,
 ): Promise<number> {
+  const stopping = stopSignal()
   const { log, flush } = openLog(settings.logLevel, { process: 'primary', pid: process.pid })
   const installation = await openInstallation(settings, (message) => log.warn(message))
   let lock: { release(): void } | undefined
@@ -43,7 +36,7 @@ export async function serve(
     lock = lockDataFolder(installation.dataDir)
     await probeContent(installation, log)
     const ready = await prepare(settings, installation)
-    duties = await startDuties(ready, installation, log)
+    duties = await startDuties(ready, installation, (isFull) => broadcast({ say: 'full', isFull }), log)
     const membership = await joinAs(ready, installation, log)
     const started =
       ready.workers === 1
@@ -51,7 +44,7 @@ export async function serve(
         : await runWorkers(ready, duties, log)
     process.stdout.write(`listening on https://${bracketed(ready.host)}:${started.port}\n`)
     await onReady(`https://${bracketed(ready.host)}:${started.port}`, installation.db)
-    const status = await Promise.race([stopSignal().then(() => 0), started.failed])
+    const status = await Promise.race([stopping.come().then(() => 0), started.failed])
     log.info('stopping')
     await membership.leave()
     await started.stop()
@@ -126,96 +119,6 @@ async function probePort(settings: ServeSettings): Promise<number> {
   await new Promise((resolve) => probe.close(resolve))
   if (address === null || typeof address === 'string') throw new Error('no free port was found')
   return address.port
-}
-
-interface Duties {
-  readonly shared: Register
-  /** Tells the other nodes. */
-  signal(signal: Signal): void
-  /** Set by whoever runs the processes of the node: what the other nodes tell. */
-  heed: (signal: Signal) => void
-  stop(): Promise<void>
-}
-
-/** What one process does for the whole node: the register, the sweep, the mails, the log moved into the database. */
-async function startDuties(
-  settings: ServeSettings,
-  installation: Installation,
-  log: Logger,
-): Promise<Duties> {
-  const shared = register(settings.uploadsMax, (isFull) => broadcast({ say: 'full', isFull }))
-  const checkpointer =
-    settings.database === undefined
-      ? startCheckpointer(installation.dataDir, { log: (text) => log.warn(text) })
-      : undefined
-  const broom = sweep(
-    {
-      ...commandDeps(installation, (message, error) => log.error({ err: error }, message)),
-      turnstile: localTurnstile(shared, 0),
-      uploadLifetimeMs: settings.uploadLifetimeMs,
-    },
-    installation.db,
-  )
-  const mails = await openMails(settings, installation, log)
-  const stops = [
-    repeat(MAIL_EVERY_MS, () => mails.deliver(), log),
-    repeat(Math.min(EXPIRE_EVERY_MS, settings.uploadLifetimeMs / 2), () => broom.expireUploads(), log),
-    repeat(LEFTOVERS_EVERY_MS, () => broom.removeLeftovers(), log),
-    repeat(LEFTOVERS_EVERY_MS, () => sweepSignIns(installation.db, Date.now()), log),
-  ]
-  const duties: Duties = {
-    shared,
-    signal: ({ sid }) => signals?.send(sid),
-    heed: () => undefined,
-    async stop() {
-      mails.stop()
-      await signals?.close()
-      for (const stop of stops) await stop()
-      await checkpointer?.stop()
-    },
-  }
-  const signals =
-    settings.database === undefined
-      ? undefined
-      : (await import('../db/signals.js')).openSignals({
-          url: settings.database,
-          sender: installation.nodeId,
-          onMessage: (sid) => duties.heed({ sid }),
-          log: (text) => log.warn(text),
-        })
-  return duties
-}
-
-async function openMails(settings: ServeSettings, installation: Installation, log: Logger): Promise<Postman> {
-  const { smtp, from, retryMs } = settings.mail
-  const transport =
-    smtp === undefined
-      ? outboxTransport(join(installation.dataDir, 'outbox'), from)
-      : await smtpTransport(smtp, from)
-  const complain = (message: string, error: unknown): void => log.error({ err: error }, message)
-  return postman({ db: installation.db, now: Date.now, transport, retryMs, complain })
-}
-
-/** Runs a task at once and then again and again, never twice at a time. */
-function repeat(everyMs: number, task: () => Promise<unknown>, log: Logger): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve()
-  let isIdle = true
-  const run = (): void => {
-    if (!isIdle) return
-    isIdle = false
-    running = task()
-      .catch((error: unknown) => log.error({ err: error }, 'a duty of the node failed'))
-      .finally(() => {
-        isIdle = true
-      })
-  }
-  run()
-  const timer = setInterval(run, everyMs)
-  timer.unref()
-  return async () => {
-    clearInterval(timer)
-    await running
-  }
 }
 
 async function runAlone(
@@ -303,9 +206,12 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       .filter((worker) => !worker.isDead())
     const gone = workers.map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())))
     broadcast({ say: 'stop' })
-    const deadline = setTimeout(() => {
-      for (const worker of workers) worker.process.kill('SIGKILL')
-    }, settings.limits.stopMs + STOP_MARGIN_MS)
+    const deadline = setTimeout(
+      () => {
+        for (const worker of workers) worker.process.kill('SIGKILL')
+      },
+      settings.limits.drainMs + settings.limits.stopMs + STOP_MARGIN_MS,
+    )
     await Promise.all(gone)
     clearTimeout(deadline)
   }
@@ -384,9 +290,12 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve())
-    process.once('SIGINT', () => resolve())
-  })
+/**
+ * Heard from the start, since the first process of a container ends by no signal that it does not handle. Who is not
+ * yet waited for has nothing to finish and ends at once.
+ */
+function stopSignal(): { come(): Promise<void> } {
+  let stop = (): void => process.exit(0)
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop())
+  return { come: () => new Promise((resolve) => (stop = resolve)) }
 }

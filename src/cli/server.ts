@@ -110,6 +110,7 @@ export async function buildServer(
   const counted = metrics(() => listener.connections)
   const health = healthDoor({
     probe: () => db.read((tx) => tx.get('SELECT 1 AS one')),
+    isStopping: () => listener.isStopping,
     checkAdmin: (exchange) => checkAdmin(db, auth, exchange),
     behindProxy: settings.behindProxy,
     metrics: neighbours.metrics ?? (() => counted.registry.metrics()),

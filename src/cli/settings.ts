@@ -5,6 +5,7 @@ import { parseS3Address, type S3Address } from '../blob/s3-address.js'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
 import type { SignUpPolicy } from '../service/deps.js'
 import type { LdapSettings } from '../service/directory.js'
+import { MIGRATE_SETTINGS } from './migrate-settings.js'
 import { ldapSettings, mailSettings, type MailSettings } from './settings-outside.js'
 import { SIGN_IN_SETTINGS, signInSettings, type SignInSettings } from './sign-in-settings.js'
 import { UsageError } from './usage-error.js'
@@ -149,6 +150,7 @@ const LIMIT_HELP: Readonly<Record<keyof HttpLimits, string>> = {
   requestsPerConnection: 'requests on one connection',
   refusedDrainMs: 'how long an unwanted body is read',
   refusedDrainBytes: 'how much of an unwanted body is read',
+  drainMs: 'time for which a stopping server still takes requests',
   stopMs: 'time for requests under way when the server stops',
 }
 
@@ -259,7 +261,9 @@ function readConfig(path: string): Record<string, unknown> {
     const reason = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
     throw new UsageError(`the config file ${path} cannot be read: ${reason}`)
   }
-  const names = new Set([...COMMON_SETTINGS, ...SERVE_SETTINGS].map((setting) => setting.name))
+  const names = new Set(
+    [...COMMON_SETTINGS, ...SERVE_SETTINGS, ...MIGRATE_SETTINGS].map((setting) => setting.name),
+  )
   for (const key of Object.keys(content)) {
     if (!names.has(key)) throw new UsageError(`the config file ${path} has the unknown setting ${key}`)
   }
@@ -322,7 +326,7 @@ export function serveSettings(values: Values): ServeSettings {
 function limits(values: Values): HttpLimits {
   const entries = limitKeys().map((key) => [
     key,
-    values.number(flagName(key), { min: 1 }) ?? DEFAULT_HTTP_LIMITS[key],
+    values.number(flagName(key), { min: Math.min(1, DEFAULT_HTTP_LIMITS[key]) }) ?? DEFAULT_HTTP_LIMITS[key],
   ])
   return Object.fromEntries(entries) as HttpLimits
 }

@@ -3,8 +3,9 @@ import { replyBytes, replyJson } from '../http/reply.js'
 import { Failure } from '../model/failures.js'
 
 export interface HealthOptions {
-  /** Resolves when the node can answer, rejects when it cannot. */
+  /** Resolves when the database answers, rejects when it does not. */
   readonly probe: () => Promise<unknown>
+  readonly isStopping: () => boolean
   /** Throws unless the request carries an admin's token. */
   readonly checkAdmin: (exchange: Exchange) => Promise<void>
   /** Every peer is on loopback then: the address proves nothing. */
@@ -12,15 +13,38 @@ export interface HealthOptions {
   readonly metrics: () => Promise<string>
 }
 
-/** The endpoints for those who run the node: `/healthz` and `/metrics`. False: the path is not one of them. */
+/** Whoever asks wants to know it now: a database that takes longer is as good as away. */
+const READY_WAIT_MAX_MS = 3_000
+
+/**
+ * The endpoints for those who run the node: `/healthz`, `/readyz` and `/metrics`. False: the path is not one of them.
+ */
 export function healthDoor(options: HealthOptions): (exchange: Exchange) => Promise<boolean> {
-  async function health(exchange: Exchange): Promise<void> {
+  const ok = (exchange: Exchange): void =>
+    replyJson(exchange, 200, '{"status":"ok"}', { 'Cache-Control': 'no-store' })
+
+  /** The process lives. Starting it again would not bring a database back, so nothing else is asked. */
+  function health(exchange: Exchange): Promise<void> {
+    return Promise.resolve(ok(exchange))
+  }
+
+  /** Requests may be sent here. */
+  async function readiness(exchange: Exchange): Promise<void> {
+    if (options.isStopping()) throw new Failure('unavailable', 'the node is stopping')
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), READY_WAIT_MAX_MS)
+    })
     try {
-      await options.probe()
+      await Promise.race([options.probe(), late])
     } catch {
       throw new Failure('unavailable', 'the database does not answer')
+    } finally {
+      clearTimeout(timer)
     }
-    replyJson(exchange, 200, '{"status":"ok"}', { 'Cache-Control': 'no-store' })
+    // It may have been told to stop meanwhile.
+    if (options.isStopping()) throw new Failure('unavailable', 'the node is stopping')
+    ok(exchange)
   }
 
   async function metrics(exchange: Exchange): Promise<void> {
@@ -30,8 +54,14 @@ export function healthDoor(options: HealthOptions): (exchange: Exchange) => Prom
     })
   }
 
+  const served = new Map<string, (exchange: Exchange) => Promise<void>>([
+    ['/healthz', health],
+    ['/readyz', readiness],
+    ['/metrics', metrics],
+  ])
+
   return async (exchange) => {
-    const serve = exchange.path === '/healthz' ? health : exchange.path === '/metrics' ? metrics : undefined
+    const serve = served.get(exchange.path)
     if (serve === undefined) return false
     if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
       throw new Failure('methodNotAllowed', `the method ${exchange.method} is not served here`, {

@@ -13,6 +13,9 @@ export interface Dialect {
   lockSchema: readonly string[]
 }
 
+/** Where the numbers of the scripts that were run are kept. */
+export const SCHEMA_TABLE = 'schema_version'
+
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
 const FILE_NAME = /^(\d{3})-[a-z0-9-]+\.sql$/
 const WORD = /\{([a-z]+)\}/g
@@ -23,14 +26,24 @@ export async function migrate(db: Db, dialect: Dialect, folder: string = MIGRATI
   while (!isNewest) isNewest = await db.write((tx) => migrateOnce(tx, dialect, scripts))
 }
 
+/** The version that this program brings tables to. */
+export async function newestVersion(folder: string = MIGRATIONS_FOLDER): Promise<number> {
+  return (await scriptNames(folder)).length
+}
+
+/** The version that the tables have. */
+export async function versionOf(tx: Tx): Promise<number> {
+  const row = await tx.get<{ version: number }>(
+    'SELECT COALESCE(MAX(version), 0) AS version FROM schema_version',
+  )
+  return row?.version ?? 0
+}
+
 /** Runs the next script, if there is one; resolves to whether the schema was the newest already. */
 async function migrateOnce(tx: Tx, dialect: Dialect, scripts: readonly string[]): Promise<boolean> {
   for (const statement of dialect.lockSchema) await tx.run(statement)
   await tx.run('CREATE TABLE IF NOT EXISTS schema_version (version BIGINT PRIMARY KEY)')
-  const row = await tx.get<{ version: number }>(
-    'SELECT COALESCE(MAX(version), 0) AS version FROM schema_version',
-  )
-  const version = row?.version ?? 0
+  const version = await versionOf(tx)
   if (version > scripts.length) {
     const versions = `schema ${version}, this one knows ${scripts.length}`
     throw new Error(`the data folder was written by a newer version of Starling (${versions})`)
@@ -43,7 +56,7 @@ async function migrateOnce(tx: Tx, dialect: Dialect, scripts: readonly string[])
 }
 
 async function readScripts(folder: string, dialect: Dialect): Promise<string[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  const names = await scriptNames(folder)
   return Promise.all(
     names.map(async (name, index) => {
       if (Number(FILE_NAME.exec(name)?.[1]) !== index + 1)
@@ -56,4 +69,8 @@ async function readScripts(folder: string, dialect: Dialect): Promise<string[]> 
       })
     }),
   )
+}
+
+async function scriptNames(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
 }

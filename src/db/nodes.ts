@@ -99,3 +99,19 @@ export async function removeMember(tx: Tx, id: string, heirId: string): Promise<
   )
   await tx.run('DELETE FROM nodes WHERE id = $1', id)
 }
+
+/** For what one node at a time does. False: another one holds it, and its time is not over. */
+export async function takeLease(
+  tx: Tx,
+  name: string,
+  lease: { holderId: string; nowMs: number; untilMs: number },
+): Promise<boolean> {
+  const key = `lease ${name}`
+  await tx.run(`INSERT INTO meta (key, value) VALUES ($1, '') ON CONFLICT (key) DO NOTHING`, key)
+  await tx.lock('meta', key)
+  const held = await tx.get<{ value: string }>('SELECT value FROM meta WHERE key = $1', key)
+  const [holderId, untilMs] = (held?.value ?? '').split(' ')
+  if (holderId !== lease.holderId && Number(untilMs ?? 0) > lease.nowMs) return false
+  await tx.run('UPDATE meta SET value = $2 WHERE key = $1', key, `${lease.holderId} ${lease.untilMs}`)
+  return true
+}

@@ -1,8 +1,10 @@
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Catalog } from './catalog.js'
 import type { Db } from './db.js'
-import { migrate, type Dialect } from './migrate.js'
+import { migrate } from './migrate.js'
 import { openSqlite, SQLITE_DIALECT } from './sqlite.js'
+import { SQLITE_CATALOG } from './sqlite-catalog.js'
 
 export interface DatabaseOptions {
   /** A postgres:// address; without one the database is a SQLite file in the data folder. */
@@ -13,14 +15,19 @@ export interface DatabaseOptions {
 
 export const SQLITE_FILE_NAME = 'starling.db'
 
+/** A database as it is found, with what is needed to read its books and to make its tables. */
+export interface BareDatabase {
+  readonly db: Db
+  readonly catalog: Catalog
+  /** Brings the tables to the newest version. */
+  makeTables(): Promise<void>
+}
+
 /** Opens the database and brings its tables to the newest version. */
-export async function openDatabase({ url, dataDir, log = () => undefined }: DatabaseOptions): Promise<Db> {
-  const [db, dialect] =
-    url === undefined
-      ? [await openSqliteIn(dataDir, log), SQLITE_DIALECT]
-      : await openPostgresAt(postgresUrl(url), log)
+export async function openDatabase(options: DatabaseOptions): Promise<Db> {
+  const { db, makeTables } = await openBare(options)
   try {
-    await migrate(db, dialect)
+    await makeTables()
     return db
   } catch (error) {
     await db.close()
@@ -28,10 +35,23 @@ export async function openDatabase({ url, dataDir, log = () => undefined }: Data
   }
 }
 
+/** Opens the database and changes nothing in it; a SQLite file that is missing is made. */
+export async function openBare({
+  url,
+  dataDir,
+  log = () => undefined,
+}: DatabaseOptions): Promise<BareDatabase> {
+  if (url !== undefined) return openPostgresAt(postgresUrl(url), log)
+  const db = await openSqliteIn(dataDir, log)
+  return { db, catalog: SQLITE_CATALOG, makeTables: () => migrate(db, SQLITE_DIALECT) }
+}
+
 /** Loaded when it is asked for: most installations never are. */
-async function openPostgresAt(url: string, log: (message: string) => void): Promise<[Db, Dialect]> {
+async function openPostgresAt(url: string, log: (message: string) => void): Promise<BareDatabase> {
   const { openPostgres, POSTGRES_DIALECT } = await import('./postgres.js')
-  return [openPostgres({ url, log }), POSTGRES_DIALECT]
+  const { POSTGRES_CATALOG } = await import('./postgres-catalog.js')
+  const db = openPostgres({ url, log })
+  return { db, catalog: POSTGRES_CATALOG, makeTables: () => migrate(db, POSTGRES_DIALECT) }
 }
 
 async function openSqliteIn(dataDir: string, log: (message: string) => void): Promise<Db> {

@@ -37,7 +37,7 @@ const LOST = new Set([
   '53300',
 ])
 const LOST_MESSAGES =
-  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|timeout expired)/
 
 export function isRace(error: unknown): boolean {
   return RACES.has(errorCode(error))

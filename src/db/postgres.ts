@@ -10,15 +10,25 @@ import { runBody, runEffects, WRITE_BODY_MAX_MS, type Outcome, type Statements }
 import { OutcomeUnknown, type Db, type Tx } from './db.js'
 import type { Dialect } from './migrate.js'
 import { failureOf, isConnectionLost, isRace, lockStatements, TYPES } from './postgres-protocol.js'
+import { socketOf, watchServer, type Turn } from './postgres-watch.js'
 
 const CONNECTIONS_MAX = 10
 const WORK_WAITING_MAX = 10_000
-const CONNECT_WAIT_MAX_MS = 30_000
+/** For one of the connections to be free. */
+const TURN_WAIT_MAX_MS = 30_000
+const CONNECT_MAX_MS = 5_000
+const KEEP_ALIVE_DELAY_MS = 10_000
 const LOCK_WAIT_MAX_MS = 30_000
-/** The server frees the locks of a process that vanished without a word. */
-const IDLE_IN_TRANSACTION_MAX_MS = 2 * WRITE_BODY_MAX_MS
+/**
+ * The server frees the locks of a process that vanished without a word. A body waits for nothing but the server, so no
+ * transaction idles for longer than its process is held up.
+ */
+const IDLE_IN_TRANSACTION_MAX_MS = 15_000
 const TRIES_MAX = 20
-const RETRY_TIME_MAX_MS = 30_000
+const RACE_TIME_MAX_MS = 30_000
+/** A server that is started again is waited for this long, and whoever asks one that is away gets an answer by then. */
+const AWAY_TIME_MAX_MS = 10_000
+const CLOSE_WAIT_MAX_MS = 2_000
 const RACE_DELAY_MAX_MS = 50
 const RECONNECT_DELAY_MAX_MS = 1_000
 
@@ -42,9 +52,10 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
   const pool = new pg.Pool({
     connectionString: url,
     max: CONNECTIONS_MAX,
-    connectionTimeoutMillis: CONNECT_WAIT_MAX_MS,
-    // An answer from a machine that is gone would otherwise be waited for without end.
+    Client: PromptClient,
+    connectionTimeoutMillis: TURN_WAIT_MAX_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MAX_MS,
     lock_timeout: LOCK_WAIT_MAX_MS,
     application_name: 'starling',
@@ -54,45 +65,66 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
   const lockTexts = lockStatements()
   const report = (error: Error): void => log(`a connection to PostgreSQL failed: ${error.message}`)
   pool.on('error', report)
-  // An error between two statements would otherwise have no listener and end the process.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const watch = watchServer(url, log)
+  const clients = new Set<pg.PoolClient>()
+  pool.on('connect', (client) => {
+    clients.add(client)
+    client.once('end', () => clients.delete(client))
+    // An error between two statements would otherwise have no listener and end the process.
+    client.on('error', () => undefined)
+  })
 
-  function statementsOf(client: pg.PoolClient): Statements {
+  function statementsOf({ client, ask }: Session): Statements {
     return {
-      get: async (sql, values) => (await client.query<pg.QueryResultRow>(sql, [...values])).rows[0],
-      all: async (sql, values) => (await client.query<pg.QueryResultRow>(sql, [...values])).rows,
+      get: async (sql, values) =>
+        (await ask(() => client.query<pg.QueryResultRow>(sql, [...values]))).rows[0],
+      all: async (sql, values) => (await ask(() => client.query<pg.QueryResultRow>(sql, [...values]))).rows,
       lists: async (sql, values) =>
-        (await client.query<unknown[]>({ text: sql, values: [...values], rowMode: 'array' })).rows,
-      run: async (sql, values) => (await client.query(sql, [...values])).rowCount ?? 0,
+        (await ask(() => client.query<unknown[]>({ text: sql, values: [...values], rowMode: 'array' }))).rows,
+      run: async (sql, values) => (await ask(() => client.query(sql, [...values]))).rowCount ?? 0,
       lock: async (table, keys) => {
-        await client.query(await lockTexts.textFor(client, table), [keys])
+        await ask(async () => client.query(await lockTexts.textFor(client, table), [keys]))
       },
     }
   }
 
+  async function connect(startedMs: number): Promise<pg.PoolClient> {
+    await watch.untilThere(startedMs, AWAY_TIME_MAX_MS)
+    const connecting = pool.connect().catch((error: unknown) => {
+      if (error instanceof Error && error.message === CONNECT_TOO_LONG) watch.suspect()
+      throw error
+    })
+    return watch.unlessAway(connecting, (late) => late.release())
+  }
+
   /** A connection that is not known to be clean is closed and not used again. */
   async function withClient<T>(
+    startedMs: number,
     begin: string,
-    work: (client: pg.PoolClient) => Promise<[T, boolean]>,
+    work: (session: Session) => Promise<[T, boolean]>,
   ): Promise<T> {
-    const client = await pool.connect()
+    const client = await connect(startedMs)
+    const turn = watch.begin(client)
+    const session = { client, ask: watched(turn) }
     let isClean = false
     try {
-      await client.query(begin)
-      const [result, clean] = await work(client)
+      await session.ask(() => client.query(begin))
+      const [result, clean] = await work(session)
       isClean = clean
       return result
     } finally {
+      turn.end()
       client.release(!isClean)
     }
   }
 
-  function tryWrite<T>(body: (tx: Tx) => Promise<T>): Promise<Outcome<T>> {
-    return withClient<Outcome<T>>('BEGIN', async (client) => {
-      const outcome = await runBody(statementsOf(client), body, WRITE_BODY_MAX_MS)
-      if (!outcome.ok) return [outcome, await rolledBack(client)]
+  function tryWrite<T>(startedMs: number, body: (tx: Tx) => Promise<T>): Promise<Outcome<T>> {
+    return withClient<Outcome<T>>(startedMs, 'BEGIN', async (session) => {
+      const { client, ask } = session
+      const outcome = await runBody(statementsOf(session), body, WRITE_BODY_MAX_MS)
+      if (!outcome.ok) return [outcome, await rolledBack(session)]
       try {
-        const { command } = await client.query('COMMIT')
+        const { command } = await ask(() => client.query('COMMIT'))
         if (command === 'COMMIT') return [outcome, true]
         // The server answers so when a statement failed that the body never waited for.
         const error = new Error('the transaction was rolled back because a statement failed')
@@ -108,10 +140,10 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
   }
 
   async function write<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
-    const deadline = performance.now() + RETRY_TIME_MAX_MS
+    const startedMs = performance.now()
     for (let tries = 1; ; tries++) {
       // Connecting and BEGIN can fail too, and nothing has happened by then.
-      const outcome = await tryWrite(body).catch((error: unknown) => ({
+      const outcome = await tryWrite(startedMs, body).catch((error: unknown) => ({
         ok: false as const,
         error,
         statementError: error,
@@ -122,30 +154,32 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
       }
       const cause = outcome.statementError
       const isLost = isConnectionLost(cause)
-      const mayRetry = (isLost || isRace(cause)) && tries < TRIES_MAX && performance.now() < deadline
+      const isInTime = performance.now() - startedMs < (isLost ? AWAY_TIME_MAX_MS : RACE_TIME_MAX_MS)
+      const mayRetry = (isLost || (isRace(cause) && tries < TRIES_MAX)) && isInTime
       if (!mayRetry) throw failureOf(outcome.error)
       await delay(Math.random() * Math.min(2 ** tries, isLost ? RECONNECT_DELAY_MAX_MS : RACE_DELAY_MAX_MS))
     }
   }
 
   async function read<T>(body: (tx: Tx) => Promise<T>): Promise<T> {
-    const deadline = performance.now() + RETRY_TIME_MAX_MS
+    const startedMs = performance.now()
     for (let tries = 1; ; tries++) {
       let hasBegun = false
       try {
         const outcome = await withClient(
+          startedMs,
           'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
-          async (client) => {
+          async (session) => {
             hasBegun = true
-            const result = await runBody(statementsOf(client), body)
-            return [result, await rolledBack(client)]
+            const result = await runBody(statementsOf(session), body)
+            return [result, await rolledBack(session)]
           },
         )
         if (outcome.ok) return outcome.value
         throw outcome.error
       } catch (error) {
-        const mayRetry =
-          !hasBegun && isConnectionLost(error) && tries < TRIES_MAX && performance.now() < deadline
+        const isInTime = performance.now() - startedMs < AWAY_TIME_MAX_MS
+        const mayRetry = !hasBegun && isConnectionLost(error) && isInTime
         if (!mayRetry) throw failureOf(error)
       }
       await delay(Math.random() * Math.min(2 ** tries, RECONNECT_DELAY_MAX_MS))
@@ -157,14 +191,51 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
     engine: 'postgres',
     read: (body) => admitted.admit(() => read(body)),
     write: (body) => admitted.admit(() => write(body)),
-    close: () => (closing ??= admitted.close().then(() => pool.end())),
+    close: () => (closing ??= close()),
+  }
+
+  async function close(): Promise<void> {
+    await admitted.close()
+    watch.stop()
+    const ended = [...clients].map((client) => new Promise<void>((resolve) => client.once('end', resolve)))
+    // A server that is silent does not answer a goodbye.
+    const timer = setTimeout(() => clients.forEach((client) => socketOf(client).destroy()), CLOSE_WAIT_MAX_MS)
+    await pool.end()
+    await Promise.all(ended)
+    clearTimeout(timer)
+  }
+}
+
+const CONNECT_TOO_LONG = 'timeout expired'
+
+/** A free connection may be waited for, one that does not come about is given up sooner. */
+class PromptClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, connectionTimeoutMillis: CONNECT_MAX_MS })
+  }
+}
+
+interface Session {
+  readonly client: pg.PoolClient
+  /** Says around a statement that its answer is waited for. */
+  readonly ask: <T>(statement: () => Promise<T>) => Promise<T>
+}
+
+function watched(turn: Turn): Session['ask'] {
+  return async (statement) => {
+    turn.asked()
+    try {
+      return await statement()
+    } finally {
+      turn.answered()
+    }
   }
 }
 
 /** Resolves to whether the connection can be used again. */
-async function rolledBack(client: pg.PoolClient): Promise<boolean> {
+async function rolledBack({ client, ask }: Session): Promise<boolean> {
   try {
-    await client.query('ROLLBACK')
+    await ask(() => client.query('ROLLBACK'))
     return true
   } catch {
     return false

@@ -3,10 +3,15 @@
  * connection is down, must be made up for by a look at the tables.
  */
 import pg from 'pg'
+import { endWithin } from './postgres-watch.js'
 
 const CHANNEL = 'starling'
 const RECONNECT_DELAY_MS = 500
 const RECONNECT_DELAY_MAX_MS = 10_000
+/** A connection that only listens would not notice that nobody is there any more. */
+const PROBE_EVERY_MS = 5_000
+const ANSWER_MAX_MS = 5_000
+const CLOSE_WAIT_MAX_MS = 1_000
 /** Beyond this many different ones that wait to be sent, further ones are dropped. */
 const WAITING_MAX = 1_000
 
@@ -32,6 +37,11 @@ export function openSignals({ url, sender, onMessage, log }: SignalsOptions): Si
   let isSending = false
   let delayMs = RECONNECT_DELAY_MS
   let timer: NodeJS.Timeout | undefined
+  const prober = setInterval(() => {
+    const asked = client
+    asked?.query('SELECT 1').catch(() => giveUp(asked))
+  }, PROBE_EVERY_MS)
+  prober.unref()
 
   function hear(payload: string | undefined): void {
     const [, from, message] = /^([0-9a-f]+) (.*)$/s.exec(payload ?? '') ?? []
@@ -43,7 +53,8 @@ export function openSignals({ url, sender, onMessage, log }: SignalsOptions): Si
       connectionString: url,
       keepAlive: true,
       application_name: 'starling signals',
-      connectionTimeoutMillis: RECONNECT_DELAY_MAX_MS,
+      connectionTimeoutMillis: ANSWER_MAX_MS,
+      query_timeout: ANSWER_MAX_MS,
     })
     fresh.on('error', () => undefined)
     fresh.once('end', () => lost(fresh))
@@ -52,10 +63,10 @@ export function openSignals({ url, sender, onMessage, log }: SignalsOptions): Si
       await fresh.connect()
       await fresh.query(`LISTEN ${CHANNEL}`)
     } catch (error) {
-      await fresh.end().catch(() => undefined)
+      await endWithin(fresh, CLOSE_WAIT_MAX_MS)
       throw error
     }
-    if (isClosed) return fresh.end()
+    if (isClosed) return endWithin(fresh, CLOSE_WAIT_MAX_MS)
     client = fresh
     delayMs = RECONNECT_DELAY_MS
   }
@@ -64,8 +75,19 @@ export function openSignals({ url, sender, onMessage, log }: SignalsOptions): Si
   async function sendWaiting(): Promise<void> {
     for (const message of waiting) {
       waiting.delete(message)
-      await client?.query('SELECT pg_notify($1, $2)', [CHANNEL, `${sender} ${message}`])
+      const asked = client
+      await asked
+        ?.query('SELECT pg_notify($1, $2)', [CHANNEL, `${sender} ${message}`])
+        .catch((error: unknown) => {
+          giveUp(asked)
+          throw error
+        })
     }
+  }
+
+  function giveUp(which: pg.Client): void {
+    void endWithin(which, CLOSE_WAIT_MAX_MS)
+    lost(which)
   }
 
   function lost(which: pg.Client): void {
@@ -111,7 +133,8 @@ export function openSignals({ url, sender, onMessage, log }: SignalsOptions): Si
     async close() {
       isClosed = true
       clearTimeout(timer)
-      await client?.end()
+      clearInterval(prober)
+      if (client !== undefined) await endWithin(client, CLOSE_WAIT_MAX_MS)
     },
   }
 }

@@ -32,6 +32,8 @@ export interface HttpLimits {
   /** How long, and how much, of an unwanted body is read so that its sender sees the answer and not a reset. */
   readonly refusedDrainMs: number
   readonly refusedDrainBytes: number
+  /** Time for which a server that is told to stop still takes requests, so that a load balancer can notice. */
+  readonly drainMs: number
   /** Time that requests under way get to finish when the server stops. */
   readonly stopMs: number
 }
@@ -53,5 +55,6 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   requestsPerConnection: 100_000,
   refusedDrainMs: 10_000,
   refusedDrainBytes: 67_108_864,
+  drainMs: 0,
   stopMs: 10_000,
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createNetServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { Failure } from '../model/failures.js'
 import { ConnectionLost } from './body.js'
@@ -29,10 +30,13 @@ export interface ListenerOptions {
 export interface Listener {
   listen(port: number, host: string): Promise<{ port: number }>
   /**
-   * Accepts nothing more, closes idle connections, and resolves when the requests under way have been
-   * answered; those that take longer than stopMs are cut.
+   * For drainMs it serves on, closing each connection with its next answer. Then it accepts nothing more, closes idle
+   * connections, and resolves when the requests under way have been answered; those that take longer than stopMs are
+   * cut.
    */
   stop(): Promise<void>
+  /** Stop has been called. */
+  readonly isStopping: boolean
   readonly connections: number
 }
 
@@ -53,7 +57,7 @@ interface Connection {
 export function createListener(options: ListenerOptions): Listener {
   const { limits } = options
   const behindProxy = options.tls === undefined
-  const shared = { stopping: false }
+  const shared = { draining: false, stopping: false }
   const open = new Map<Socket, Connection>()
   /** The same records by the socket that node's HTTP server knows: the one inside TLS. */
   const inner = new WeakMap<Duplex, Connection>()
@@ -85,7 +89,7 @@ export function createListener(options: ListenerOptions): Listener {
       newest: undefined,
       waiting: [],
       get closing() {
-        return shared.stopping || this.requests >= limits.requestsPerConnection
+        return shared.draining || this.requests >= limits.requestsPerConnection
       },
     }
     open.set(socket, connection)
@@ -94,6 +98,11 @@ export function createListener(options: ListenerOptions): Listener {
     if (behindProxy) server.emit('connection', socket)
     else admitTlsOnly(socket, limits, () => server.emit('connection', socket))
   })
+
+  /** A load balancer that has just connected is about to send its request, and may not send it twice. */
+  function isIdle({ underWay, requests: count }: Connection): boolean {
+    return underWay === 0 && (count > 0 || limits.drainMs === 0)
+  }
 
   function accept(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void {
     const { socket } = req
@@ -178,13 +187,22 @@ export function createListener(options: ListenerOptions): Listener {
         })
       }),
     stop: async () => {
+      shared.draining = true
+      if (limits.drainMs > 0) await delay(limits.drainMs)
       shared.stopping = true
       const closed = new Promise<void>((resolve) => front.close(() => resolve()))
-      for (const [socket, connection] of open) if (connection.underWay === 0) socket.destroy()
+      for (const [socket, connection] of open) if (isIdle(connection)) socket.destroy()
+      const linger = setTimeout(() => {
+        for (const [socket, connection] of open) if (connection.underWay === 0) socket.destroy()
+      }, NEW_CONNECTION_MS)
       const timer = setTimeout(() => open.forEach((_, socket) => socket.destroy()), limits.stopMs)
       await closed
+      clearTimeout(linger)
       clearTimeout(timer)
       server.close()
+    },
+    get isStopping() {
+      return shared.draining
     },
     get connections() {
       return open.size
@@ -193,4 +211,5 @@ export function createListener(options: ListenerOptions): Listener {
 }
 
 const BACKLOG = 1024
+const NEW_CONNECTION_MS = 2_000
 const BUSY_HEADERS = { Connection: 'close', 'Retry-After': '1' }

@@ -2,7 +2,6 @@ import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { generate } from 'selfsigned'
 
 export interface Certificate {
   readonly cert: string
@@ -58,6 +57,8 @@ async function make(hostName: string): Promise<Certificate> {
     isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
   )
   const notBeforeDate = new Date(Date.now() - BACKDATED_MS)
+  // Loaded when it is needed, once in the life of a node: it is slower to load than all the rest together.
+  const { generate } = await import('selfsigned')
   const made = await generate([{ name: 'commonName', value: 'Starling' }], {
     keyType: 'ec',
     curve: 'P-256',

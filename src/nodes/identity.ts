@@ -25,6 +25,11 @@ export async function nodeIdentity(dataDir: string): Promise<string> {
   return (await readId(path)) ?? id
 }
 
+/** The id of the node whose data folder this is; undefined when it is none. */
+export function knownIdentity(dataDir: string): Promise<string | undefined> {
+  return readId(join(dataDir, FILE_NAME))
+}
+
 async function readId(path: string): Promise<string | undefined> {
   let text: string
   try {

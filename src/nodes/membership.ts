@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Db } from '../db/db.js'
 import { registerMember, setAliveUntil } from '../db/nodes.js'
 
 /** A node that has missed this many of its own beats is taken for gone. */
 const BEATS_MISSED_MAX = 3
+
+/** A database that is away does not keep the node from stopping; the others then see that it beats no more. */
+const LEAVE_WAIT_MAX_MS = 2_000
 
 export interface Membership {
   /** Says in the database that the node is gone in order. */
@@ -41,10 +45,10 @@ export async function joinNodes(
   return {
     async leave() {
       clearInterval(timer)
-      await beating
-      await db
-        .write((tx) => setAliveUntil(tx, facts.nodeId, 0))
+      const left = beating
+        .then(() => db.write((tx) => setAliveUntil(tx, facts.nodeId, 0)))
         .catch((error: unknown) => complain('the node could not say that it stops', error))
+      await Promise.race([left, delay(LEAVE_WAIT_MAX_MS, undefined, { ref: false })])
     },
   }
 }

@@ -52,16 +52,35 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
     })
   }
 
+  const looking = new Map<Watched, 'once' | 'again'>()
+
+  /** Nobody may go on reading on the word of a database that cannot be asked any more. */
+  async function mayGoOn(watched: Watched): Promise<boolean> {
+    try {
+      return await isCurrent(watched)
+    } catch (error) {
+      deps.complain('a download could not be checked and was cut', error)
+      return false
+    }
+  }
+
+  /** One look at a time; what is signalled during one makes for another one after it. */
   async function look(watched: Watched): Promise<void> {
-    const isStale = !(await isCurrent(watched))
-    // It may have ended while the database was asked.
-    if (isStale && underWay.get(watched.sid)?.has(watched) === true) watched.cut()
+    if (looking.has(watched)) return void looking.set(watched, 'again')
+    let isLast = false
+    while (!isLast) {
+      looking.set(watched, 'once')
+      const goesOn = await mayGoOn(watched)
+      // It may have ended while the database was asked.
+      const isUnderWay = underWay.get(watched.sid)?.has(watched) === true
+      if (!goesOn && isUnderWay) watched.cut()
+      isLast = !goesOn || !isUnderWay || looking.get(watched) !== 'again'
+    }
+    looking.delete(watched)
   }
 
   function recheck(sid: string): void {
-    for (const watched of underWay.get(sid) ?? []) {
-      look(watched).catch((error: unknown) => deps.complain('a download could not be checked', error))
-    }
+    for (const watched of underWay.get(sid) ?? []) void look(watched)
   }
 
   /**

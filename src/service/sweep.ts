@@ -1,10 +1,17 @@
 import type { Db } from '../db/db.js'
 import { placeIsNamed } from '../db/blobs.js'
+import { takeLease } from '../db/nodes.js'
 import { deleteUnusedUpload, listUploadsUnusedSince, stagedIsNamed } from '../db/uploads.js'
 import type { ServiceDeps } from './deps.js'
 
 /** A file that no row names may belong to a request under way; only after this time is it a leftover. */
 export const SWEEP_GRACE_MS = 60 * 60 * 1000
+
+/**
+ * While one node sweeps the content store, the others need not. It is no more than that: two at once do no harm, since
+ * both leave alone what is named or young, and removing twice is removing.
+ */
+const SWEEP_LEASE_MS = 25 * 60 * 1000
 
 export interface Sweep {
   /** Ends uploads that were not used for their lifetime and removes what they received. */
@@ -13,7 +20,13 @@ export interface Sweep {
   removeLeftovers(): Promise<number>
 }
 
-export function sweep(deps: ServiceDeps, db: Db): Sweep {
+export function sweep(deps: ServiceDeps, db: Db, leaseMs = SWEEP_LEASE_MS): Sweep {
+  function isOurTurn(): Promise<boolean> {
+    const nowMs = deps.now()
+    const lease = { holderId: deps.nodeId, nowMs, untilMs: nowMs + leaseMs }
+    return db.write((tx) => takeLease(tx, 'sweep', lease))
+  }
+
   return {
     async expireUploads() {
       const beforeMs = deps.now() - deps.uploadLifetimeMs
@@ -41,6 +54,7 @@ export function sweep(deps: ServiceDeps, db: Db): Sweep {
         await deps.staging.remove(file.name)
         removed += 1
       }
+      if (!(await isOurTurn())) return removed
       for await (const blob of deps.blobs.list()) {
         if (blob.modifiedMs > beforeMs || (await db.read((tx) => placeIsNamed(tx, blob.place)))) continue
         await deps.blobs.remove(blob.place)

@@ -532,6 +532,34 @@ describe.each(ENGINES)('HTTP on %s', (engine) => {
     expect(server.log()).not.toContain('203.0.113.9')
     await server.restart()
   })
+
+  test('each request has one line of JSON in the log, whatever its path is made of', async () => {
+    const odd = `/api/v1.3/folders/"\\,"status":200}{'${'x'.repeat(1000)}?token=never`
+    expect((await ask(server, requestText(`GET ${odd}`, [bearer(token)]))).status).toBe(400)
+    expect(await server.terminate()).toBe(0)
+    const lines = server
+      .log()
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => msg === 'request')
+    expect(lines).toEqual([
+      {
+        level: 30,
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
+        process: 'primary',
+        pid: server.pid,
+        request: expect.stringMatching(/./) as string,
+        method: 'GET',
+        path: odd.slice(0, 300),
+        status: 400,
+        ms: expect.any(Number) as number,
+        client: '127.0.0.1',
+        msg: 'request',
+      },
+    ])
+    await server.restart()
+  })
 })
 
 test('without a proxy everything is served over TLS, and no port speaks plain HTTP [HTTP-1] [HTTP-2]', async () => {

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openApi } from '../../src/api/openapi.js'
+import { ROUTES } from '../../src/api/routes.js'
+import { V1_3, V1_4, within, type Version } from '../../src/model/version.js'
 import type { Answer, Client } from '../support/client.js'
 import { ENGINES } from '../support/engines.js'
 import { startServer, type TestServer } from '../support/server.js'
@@ -25,6 +28,15 @@ async function expectUnknown(api: Client, method: string, path: string, absolute
   if (method === 'HEAD') expect(answer.status, path).toBe(404)
   else expectError(answer, 404, `${method} ${path}`)
 }
+
+test('1.4 has every row of 1.3 and no other, with the same parameters, fields, statuses and texts [VER-7]', () => {
+  const served = (version: Version) => ROUTES.filter(({ since, until }) => within(version, since, until))
+  expect(served(V1_4)).toEqual(served(V1_3))
+  const described = (version: Version): string =>
+    JSON.stringify(openApi({ versions: [version], baseUrl: 'https://x.test' }))
+  const asTheOneBefore = described(V1_4).replaceAll('v1.4', 'v1.3').replaceAll('1_4', '1_3')
+  expect(asTheOneBefore.replace('"version":"1.4"', '"version":"1.3"') === described(V1_3)).toBe(true)
+})
 
 describe.each(ENGINES)('versions on %s', (engine) => {
   let server: TestServer

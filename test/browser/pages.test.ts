@@ -140,7 +140,7 @@ describe('the pages in a browser', () => {
     await page.getByRole('button').last().click()
     let link = ''
     await expect
-      .poll(async () => (link = await linkFor(person.email)), { timeout: 20_000 })
+      .poll(async () => (link = await linkFor(person.email)), { timeout: 40_000 })
       .toContain('/reset?')
     await page.goto(link)
     for (const field of await page.locator('input[autocomplete=new-password]').all())

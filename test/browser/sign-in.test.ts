@@ -201,7 +201,7 @@ describe.each([
       page.on('request', (request) => reached.push(request.url()))
       await page.getByRole('button', { name: ALLOW }).click({ noWaitAfter: true })
       await expect
-        .poll(() => reached.some((url) => url.startsWith(`${address}?code=`)), { timeout: 15_000 })
+        .poll(() => reached.some((url) => url.startsWith(`${address}?code=`)), { timeout: 40_000 })
         .toBe(true)
       expect(complaints.filter((text) => /Content Security Policy/.test(text))).toEqual([])
     }
@@ -248,7 +248,7 @@ describe.each([
       await page.goto(receiver.origin)
       await expect
         .poll(() => complaints.some((text) => /frame-ancestors|X-Frame-Options/.test(text)), {
-          timeout: 15_000,
+          timeout: 40_000,
         })
         .toBe(true)
       const frame = page.frames().find((one) => one !== page.mainFrame())

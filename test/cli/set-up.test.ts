@@ -12,7 +12,7 @@ describe.each(ENGINES)('a new installation on %s', (engine) => {
     try {
       const { server } = world
       const newest = async (): Promise<string> => {
-        await expect.poll(() => server.log().match(LINK), { timeout: 20_000 }).not.toBeNull()
+        await expect.poll(() => server.log().match(LINK), { timeout: 40_000 }).not.toBeNull()
         return server.log().match(LINK)?.at(-1) ?? ''
       }
       const old = await newest()

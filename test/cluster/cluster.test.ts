@@ -152,7 +152,7 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       }
       expectStored(await at(1).upload(file, CONTENT))
       if (name === 'signalled') {
-        await expect.poll(() => heard, { timeout: 20_000 }).toEqual([`${idOf(1)} ${file.slice(0, 32)}`])
+        await expect.poll(() => heard, { timeout: 40_000 }).toEqual([`${idOf(1)} ${file.slice(0, 32)}`])
       }
       await ear.end()
       raw.resume()

@@ -20,7 +20,7 @@ describe('signals between the nodes of one PostgreSQL', () => {
       log: () => undefined,
     })
     onTestFinished(() => signals.close())
-    await expect.poll(() => signals.isConnected, { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => signals.isConnected, { timeout: 40_000 }).toBe(true)
     return { signals, heard }
   }
 
@@ -40,9 +40,9 @@ describe('signals between the nodes of one PostgreSQL', () => {
     for (let count = 0; count < 50; count += 1) first.signals.send(`change ${count}`)
     second.signals.send('last\nline')
     const sent = Array.from({ length: 50 }, (_, count) => `change ${count}`)
-    await expect.poll(() => third.heard.length, { timeout: 10_000 }).toBe(51)
+    await expect.poll(() => third.heard.length, { timeout: 40_000 }).toBe(51)
     expect(third.heard.filter((message) => message !== 'last\nline')).toEqual(sent)
-    await expect.poll(() => second.heard, { timeout: 10_000 }).toEqual(sent)
+    await expect.poll(() => second.heard, { timeout: 40_000 }).toEqual(sent)
     expect(first.heard).toEqual(['last\nline'])
   })
 
@@ -51,7 +51,7 @@ describe('signals between the nodes of one PostgreSQL', () => {
     const second = await open('02')
     await breakConnections()
     await expect
-      .poll(() => first.signals.isConnected && second.signals.isConnected, { timeout: 10_000 })
+      .poll(() => first.signals.isConnected && second.signals.isConnected, { timeout: 40_000 })
       .toBe(true)
     await expect
       .poll(
@@ -60,7 +60,7 @@ describe('signals between the nodes of one PostgreSQL', () => {
           await delay(50)
           return second.heard.includes('again')
         },
-        { timeout: 20_000 },
+        { timeout: 40_000 },
       )
       .toBe(true)
   })
@@ -74,7 +74,7 @@ describe('signals between the nodes of one PostgreSQL', () => {
       await client.query('SELECT pg_notify($1, $2)', ['starling', payload])
     await client.end()
     other.signals.send('end')
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual(['end'])
+    await expect.poll(() => heard, { timeout: 40_000 }).toEqual(['end'])
   })
 
   it('are dropped quietly while nobody can be reached', async () => {

@@ -205,7 +205,7 @@ describe('the SQLite driver', () => {
   })
 })
 
-const CONDITION_WAIT_MAX_MS = 10_000
+const CONDITION_WAIT_MAX_MS = 40_000
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + CONDITION_WAIT_MAX_MS

@@ -190,7 +190,7 @@ describe('a download', () => {
     const { server, closed } = await serve(bytes, {}, { drainIdleMs: 400 })
     const idle = (await server.open()).send(request('GET /'))
     idle.socket.pause()
-    await expect.poll(() => closed.count, { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => closed.count, { timeout: 40_000 }).toBe(1)
     const slow = (await server.open()).send(request('GET /'))
     const steps = setInterval(() => {
       slow.socket.pause()

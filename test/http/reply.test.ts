@@ -107,7 +107,7 @@ describe('framing', () => {
     )
     const wire = (await running.open()).send(request('GET /'))
     wire.socket.pause()
-    await expect.poll(() => running.listener.connections, { timeout: 5_000 }).toBe(0)
+    await expect.poll(() => running.listener.connections, { timeout: 40_000 }).toBe(0)
   })
 
   it('ignores Accept and Accept-Encoding [HTTP-23] [HTTP-65]', async () => {

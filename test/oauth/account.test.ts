@@ -102,7 +102,7 @@ describe.each(ENGINES)('a person’s own view on %s', (engine) => {
     const token = await world.grant(other, used)
     expect(await world.isAlive(token)).toBe(true)
     await expect
-      .poll(async () => (await other.open('/account/apps')).words.toLowerCase(), { timeout: 10_000 })
+      .poll(async () => (await other.open('/account/apps')).words.toLowerCase(), { timeout: 40_000 })
       .not.toMatch(/never used|not used yet|not yet/)
   })
 

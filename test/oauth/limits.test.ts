@@ -182,7 +182,7 @@ describe.each(ENGINES)('guessing on %s', (engine) => {
       expect(last?.status).toBe(429)
 
       await expect
-        .poll(async () => (await post(exchange)).status, { timeout: 15_000, interval: 500 })
+        .poll(async () => (await post(exchange)).status, { timeout: 40_000, interval: 500 })
         .toBe(401)
     })
   })

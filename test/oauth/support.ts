@@ -9,7 +9,7 @@ import { SCOPES } from '../../src/model/scopes.js'
 import { apps } from '../../src/service/apps.js'
 import { COMMAND_LINE } from '../../src/service/journal.js'
 import { expectError } from '../api/support.js'
-import { client, type Answer } from '../support/client.js'
+import { client, CURRENT, type Answer } from '../support/client.js'
 import type { Engine } from '../support/engines.js'
 import { startServer, type StartOptions, type TestServer } from '../support/server.js'
 import { freshAddress, formWith, inputOf, openBrowser, type Browser, type Page } from './browser.js'
@@ -146,7 +146,7 @@ export async function openWorld(engine: Engine, options: StartOptions = {}): Pro
         ca: server.ca,
         agent: from === undefined ? agent : new Agent({ localAddress: from }),
         token: undefined,
-        version: '1.3',
+        version: CURRENT,
       }).call(method, target, { absolute: true, headers, ...(body === undefined ? {} : { body }) }),
 
     token: (fields, headers = {}) =>

@@ -99,7 +99,7 @@ describe.each(ENGINES)('large content on %s', (engine) => {
   )
 
   it(
-    'of 8 GiB comes in with one request, and the memory of the server stays bounded [UP-12]',
+    'of 8 GiB comes in with one request, and the memory of the server stays bounded [UP-12] [LIMIT-13]',
     async () => {
       const { api, token } = await server().person()
       const id = await api.file('huge.bin')

@@ -2,6 +2,9 @@
 import { request as httpsRequest, type Agent } from 'node:https'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 
+/** The version that is meant where a test names none; `npm run test:next` sets the one that comes after. */
+export const CURRENT = process.env['STARLING_TEST_VERSION'] ?? '1.3'
+
 export interface ClientOptions {
   readonly host: string
   readonly port: number

@@ -1,4 +1,7 @@
-/** A TCP relay in front of a server: counts the bytes that pass, alters them, or cuts the connections. */
+/**
+ * A TCP relay in front of a server: counts the bytes that pass, alters them, holds them back, or cuts the connections.
+ * Its own port stays, so the server behind it can come back at another one.
+ */
 import { createServer, connect, type Socket } from 'node:net'
 
 export interface Middleman {
@@ -11,11 +14,24 @@ export interface Middleman {
   alter(change: ((chunk: Buffer) => Buffer) | undefined): void
   /** Cuts every connection that is open now. */
   cut(): void
+  /** From now on nothing passes, in either direction and on new connections too; nobody is told. */
+  hush(): void
+  /** From now on connections are cut as soon as they are made. */
+  refuse(): void
+  /** Ends hush and refuse; what was held back passes. */
+  heal(): void
+  /** Lets new connections pass while those that are hushed now stay so for good. */
+  forget(): void
+  /** New connections go there. */
+  redirect(target: { host: string; port: number }): void
   stop(): Promise<void>
 }
 
-export async function startMiddleman(target: { host: string; port: number }): Promise<Middleman> {
+export async function startMiddleman(start: { host: string; port: number }): Promise<Middleman> {
+  let target = start
+  let mood: 'passing' | 'hushed' | 'refusing' = 'passing'
   const sockets = new Set<Socket>()
+  const mute = new WeakSet<Socket>()
   let passedBytes = 0
   let connections = 0
   let change: ((chunk: Buffer) => Buffer) | undefined
@@ -31,18 +47,24 @@ export async function startMiddleman(target: { host: string; port: number }): Pr
 
   const server = createServer({ allowHalfOpen: false }, (client) => {
     connections += 1
+    if (mood === 'refusing') return void client.resetAndDestroy()
     const upstream = connect(target)
     track(client, upstream)
     track(upstream, client)
+    if (mood === 'hushed') for (const socket of [client, upstream]) socket.pause()
     client.on('data', (chunk: Buffer) => {
       if (!upstream.write(change === undefined ? chunk : change(chunk))) client.pause()
     })
-    upstream.on('drain', () => client.resume())
+    upstream.on('drain', () => {
+      if (mood !== 'hushed' && !mute.has(client)) client.resume()
+    })
     upstream.on('data', (chunk: Buffer) => {
       passedBytes += chunk.length
       if (!client.write(chunk)) upstream.pause()
     })
-    client.on('drain', () => upstream.resume())
+    client.on('drain', () => {
+      if (mood !== 'hushed' && !mute.has(upstream)) upstream.resume()
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -58,6 +80,23 @@ export async function startMiddleman(target: { host: string; port: number }): Pr
     },
     alter: (wanted) => void (change = wanted),
     cut: () => sockets.forEach((socket) => socket.destroy()),
+    hush() {
+      mood = 'hushed'
+      sockets.forEach((socket) => socket.pause())
+    },
+    refuse() {
+      mood = 'refusing'
+      sockets.forEach((socket) => socket.resetAndDestroy())
+    },
+    heal() {
+      mood = 'passing'
+      for (const socket of sockets) if (!mute.has(socket)) socket.resume()
+    },
+    forget() {
+      mood = 'passing'
+      for (const socket of sockets) mute.add(socket)
+    },
+    redirect: (wanted) => void (target = wanted),
     async stop() {
       sockets.forEach((socket) => socket.destroy())
       await new Promise((resolve) => server.close(resolve))

@@ -11,7 +11,8 @@ import { accounts } from '../../src/service/accounts.js'
 import { apps } from '../../src/service/apps.js'
 import { COMMAND_LINE } from '../../src/service/journal.js'
 import { tokens } from '../../src/service/tokens.js'
-import { client, type Client } from './client.js'
+import { layCertificate } from './certificate.js'
+import { client, CURRENT, type Client } from './client.js'
 import { dropDatabase, freshDatabaseUrl, type Engine } from './engines.js'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/starling', import.meta.url))
@@ -74,10 +75,21 @@ export interface StartOptions {
   readonly workers?: number
 }
 
+let lastPort = 20_000 + (process.pid % 6_000) * 2
+
+/**
+ * A port for a node that gives it up and takes it again in mid-test. The ones that the system hands out by itself would
+ * be handed to somebody else meanwhile; these it does not hand out.
+ */
+export function ownPort(): number {
+  return (lastPort += 1)
+}
+
 export async function startServer(engine: Engine, options: StartOptions = {}): Promise<TestServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'starling-server-'))
   const databaseUrl = options.databaseUrl ?? (await freshDatabaseUrl(engine))
   const { content, tls } = options
+  await layCertificate(dataDir)
   const stored = [
     ...(databaseUrl === undefined ? [] : ['--database', databaseUrl]),
     ...(content === undefined
@@ -178,7 +190,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
       await installation.db.write((tx) => tokens(deps).revoke(tx, COMMAND_LINE, token))
     },
 
-    client: (token, version = '1.3') =>
+    client: (token, version = CURRENT) =>
       client({
         get host() {
           return running.host
@@ -192,7 +204,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
         version,
       }),
 
-    async person(scope = RW, version = '1.3') {
+    async person(scope = RW, version = CURRENT) {
       const email = await server.addUser()
       const token = await server.addToken(email, scope)
       return { email, token, api: server.client(token, version) }

@@ -146,7 +146,7 @@ describe.each(ENGINES)('content that changes while it is downloaded on %s', (eng
             const lines = server().log().split('\n').filter(isDownload)
             return new Set(lines.map((line) => /"pid":(\d+)/.exec(line)?.[1])).size
           },
-          { timeout: 10_000 },
+          { timeout: 40_000 },
         )
         .toBe(workers)
     })

@@ -1,7 +1,7 @@
 /** What the tests of content share: a server for a suite, checks of answers, bytes, uploads that are held open. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect } from 'vitest'
-import type { Client } from '../../support/client.js'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { CURRENT, type Client } from '../../support/client.js'
 import type { Engine } from '../../support/engines.js'
 import { openRaw, requestHead, type RawAnswer, type RawConnection } from '../../support/raw.js'
 import { startServer, type StartOptions, type TestServer } from '../../support/server.js'
@@ -13,11 +13,17 @@ export function okStatus(version: string): number {
   return ['1.0', '1.1', '1.2'].includes(version) ? 200 : 204
 }
 
+const LOG_TAIL = 4_000
+
 /** One server for all tests of the surrounding suite. */
 export function useServer(engine: Engine, options?: StartOptions): () => TestServer {
   let server: TestServer | undefined
   beforeAll(async () => {
     server = await startServer(engine, options)
+  })
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail')
+      process.stderr.write(`the log of its node:\n${server?.log().slice(-LOG_TAIL)}\n`)
   })
   afterAll(async () => {
     await server?.stop()
@@ -55,7 +61,7 @@ export function expectEmpty(answer: AnyAnswer, status: number): void {
 export const STRONG_TAG = /^"[^"]+"$/
 
 /** An upload request that completed the content. */
-export function expectStored(answer: AnyAnswer, version = '1.3'): string {
+export function expectStored(answer: AnyAnswer, version = CURRENT): string {
   expectEmpty(answer, okStatus(version))
   expect(answer.headers['etag']).toMatch(STRONG_TAG)
   expect(answer.headers['upload-id']).toBeUndefined()
@@ -123,7 +129,7 @@ export async function received(api: Client, id: string, uploadId: string): Promi
   throw new Error(`no status: ${answer.status} ${answer.text}`)
 }
 
-const PATIENCE_MS = 15_000
+const PATIENCE_MS = 40_000
 
 /** Waits for something that the server does in the background. */
 export async function eventually(check: () => Promise<unknown>): Promise<void> {
@@ -160,7 +166,7 @@ export async function holdUpload(
     version?: string
   },
 ): Promise<HeldUpload> {
-  const { token, id, body, sent = 1, headers = {}, version = '1.3' } = options
+  const { token, id, body, sent = 1, headers = {}, version = CURRENT } = options
   const raw = await openRaw(server)
   const path = `/api/v${version}/files/${id}/content`
   raw.send(
@@ -189,7 +195,7 @@ export async function putRaw(
     version?: string
   },
 ): Promise<RawAnswer> {
-  const { token, id, headers = {}, body = '', version = '1.3' } = options
+  const { token, id, headers = {}, body = '', version = CURRENT } = options
   const raw = await openRaw(server)
   try {
     raw.send(requestHead('PUT', `/api/v${version}/files/${id}/content`, token, headers))

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Client } from '../../support/client.js'
 import { ENGINES } from '../../support/engines.js'
 import type { RawAnswer } from '../../support/raw.js'
-import type { TestServer } from '../../support/server.js'
+import { ownPort, type TestServer } from '../../support/server.js'
 import {
   begin,
   bytesOf,
@@ -170,7 +170,10 @@ describe.each(ENGINES)('a node of %s that takes two bodies at a time', (engine) 
   })
 
   describe('with a process that crashes', () => {
-    const server = useServer(engine, { workers: 2, args: ['--max-uploads', '2'] })
+    const server = useServer(engine, {
+      workers: 2,
+      args: ['--max-uploads', '2', '--port', String(ownPort())],
+    })
 
     it('has the places of that process again [LIMIT-8]', async () => {
       const { api, token } = await server().person()

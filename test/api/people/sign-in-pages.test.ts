@@ -190,7 +190,7 @@ describe.each(ENGINES)('an account and its pages on %s', (engine) => {
         inputOf(form, 'username').value = person.email
       })
       await expect
-        .poll(async () => (await linksTo(person.email)).length, { timeout: 20_000 })
+        .poll(async () => (await linksTo(person.email)).length, { timeout: 40_000 })
         .toBeGreaterThan(before.length)
       return (await linksTo(person.email)).find((link) => !before.includes(link)) ?? ''
     }

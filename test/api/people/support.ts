@@ -1,7 +1,7 @@
 /** What the tests about people share: persons with all ordinary scopes, shares and groups made through the API. */
 import { expect } from 'vitest'
 import { SCOPES } from '../../../src/model/scopes.js'
-import type { Answer, Client } from '../../support/client.js'
+import { CURRENT, type Answer, type Client } from '../../support/client.js'
 import type { TestServer } from '../../support/server.js'
 
 export type Json = Record<string, unknown>
@@ -119,7 +119,7 @@ export async function addGroup(
 }
 
 /** The path of a Location header, decoded, after a check that it is absolute and of the version asked for. */
-export function locationOf(server: TestServer, answer: Answer, version = '1.3'): string {
+export function locationOf(server: TestServer, answer: Answer, version = CURRENT): string {
   const prefix = `${server.origin}/api/v${version}`
   const location = String(answer.headers['location'])
   expect(location.startsWith(`${prefix}/`), location).toBe(true)
