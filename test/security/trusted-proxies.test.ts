@@ -13,7 +13,10 @@ describe.each(ENGINES)('a node to which a proxy speaks TLS (%s)', (engine) => {
 
   beforeAll(async () => {
     world = await openWorld(engine, {
-      args: ['--trusted-proxies', '::1, 127.0.99.0/24', '--failures-max', String(FAILURES_MAX)],
+      args: [
+        ...['--trusted-proxies', '::1, 127.0.99.0/24'],
+        ...['--failures-max', String(FAILURES_MAX), '--failures-window', '3600'],
+      ],
     })
   })
   afterAll(() => world?.stop())
