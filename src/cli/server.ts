@@ -24,6 +24,7 @@ import { devices, deviceUses } from '../service/devices.js'
 import { ldapDirectory } from '../service/directory.js'
 import { downloads } from '../service/downloads.js'
 import { invitees } from '../service/invitees.js'
+import { threadHasher } from '../service/hasher.js'
 import { passwordQueue } from '../service/password-queue.js'
 import { passwords } from '../service/passwords.js'
 import { presence } from '../service/presence.js'
@@ -71,7 +72,7 @@ export async function buildServer(
     quotaBytes: settings.quotaBytes,
     signUpPolicy: settings.signUpPolicy,
     passwordLengthMin: settings.passwordLengthMin,
-    hashing: passwordQueue(),
+    hashing: passwordQueue(threadHasher()),
     directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
     publicUrl: settings.baseUrl,
     complain,

@@ -33,9 +33,7 @@ const NOBODY =
 
 export function signIns(deps: ServiceDeps, db: Db): SignIns {
   async function verifyLocal(user: UserRow | undefined, password: string): Promise<boolean> {
-    const argon2 = await import('@node-rs/argon2')
-    // A stored text that is no hash is nobody's password.
-    const isRight = await argon2.verify(user?.password_hash ?? NOBODY, password).catch(() => false)
+    const isRight = await deps.hashing.verify(user?.password_hash ?? NOBODY, password)
     return isRight && user !== undefined && user.password_hash !== null
   }
 
