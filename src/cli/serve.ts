@@ -8,7 +8,7 @@ import { startCheckpointer } from '../db/checkpointer.js'
 import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
-import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
+import { answerHash, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
@@ -17,6 +17,7 @@ import { postman, type Postman } from '../service/mail.js'
 import { outboxTransport, smtpTransport } from '../service/mail-transports.js'
 import { sweepSignIns } from '../service/sign-in-sweep.js'
 import type { Signal } from '../service/deps.js'
+import { threadHasher } from '../service/hasher.js'
 import { sweep } from '../service/sweep.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
@@ -234,6 +235,7 @@ async function runAlone(
         duties.signal(signal)
       },
       metrics: undefined,
+      hasher: threadHasher(),
     },
     log,
   )
@@ -246,6 +248,7 @@ async function runAlone(
 
 async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger): Promise<Started> {
   const aggregator = new AggregatorRegistry()
+  const hasher = threadHasher()
   let isStopping = false
   let fail: (error: Error) => void = () => undefined
   let listening = 0
@@ -291,6 +294,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
         (text) => tell(worker, { say: 'metrics', question, text }),
         () => tell(worker, { say: 'metrics', question, text: '' }),
       )
+    } else if (message.say === 'hash?') {
+      void answerHash(hasher, message).then((answer) => tell(worker, answer))
     }
   }
 
@@ -357,6 +362,7 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
         turnstile: channel.turnstile,
         signal: (signal) => channel.tell({ say: 'signal', signal }),
         metrics: channel.metrics,
+        hasher: channel.hasher,
       },
       log,
     )

@@ -23,8 +23,8 @@ export function pooledHasher(): Hasher {
   }
 }
 
-/** Behind everything else that wants the core, and still a tenth of it when others want all. */
-const THREAD_NICENESS = 10
+/** Behind whatever else wants the core, and still a quarter of it when another wants all. */
+const THREAD_NICENESS = 5
 
 interface Reply {
   readonly id: number
