@@ -7,13 +7,14 @@ import { setCapacity } from '../db/nodes.js'
 import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
-import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
+import { answerHash, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
 import { localTurnstile } from '../nodes/turnstile.js'
 import { startDuties, type Duties } from './duties.js'
 import { openInstallation, type Installation } from './installation.js'
+import { threadHasher } from '../service/hasher.js'
 import { buildServer, type Server } from './server.js'
 import type { ServeSettings } from './settings.js'
 import { WORKER_SETTINGS } from './worker-settings.js'
@@ -137,6 +138,7 @@ async function runAlone(
         duties.signal(signal)
       },
       metrics: undefined,
+      hasher: threadHasher(),
     },
     log,
   )
@@ -149,6 +151,7 @@ async function runAlone(
 
 async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger): Promise<Started> {
   const aggregator = new AggregatorRegistry()
+  const hasher = threadHasher()
   let isStopping = false
   let fail: (error: Error) => void = () => undefined
   let listening = 0
@@ -194,6 +197,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
         (text) => tell(worker, { say: 'metrics', question, text }),
         () => tell(worker, { say: 'metrics', question, text: '' }),
       )
+    } else if (message.say === 'hash?') {
+      void answerHash(hasher, message).then((answer) => tell(worker, answer))
     }
   }
 
@@ -263,6 +268,7 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
         turnstile: channel.turnstile,
         signal: (signal) => channel.tell({ say: 'signal', signal }),
         metrics: channel.metrics,
+        hasher: channel.hasher,
       },
       log,
     )

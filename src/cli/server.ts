@@ -24,6 +24,7 @@ import { devices, deviceUses } from '../service/devices.js'
 import { ldapDirectory } from '../service/directory.js'
 import { downloads } from '../service/downloads.js'
 import { invitees } from '../service/invitees.js'
+import type { Hasher } from '../service/hasher.js'
 import { passwordQueue } from '../service/password-queue.js'
 import { passwords } from '../service/passwords.js'
 import { presence } from '../service/presence.js'
@@ -50,6 +51,8 @@ export interface Neighbours {
   readonly signal: (signal: Signal) => void
   /** What all processes of the node have counted; absent: this one is alone. */
   readonly metrics: (() => Promise<string>) | undefined
+  /** The one of the node. */
+  readonly hasher: Hasher
 }
 
 /** One process that answers requests, put together from its parts. */
@@ -71,7 +74,7 @@ export async function buildServer(
     quotaBytes: settings.quotaBytes,
     signUpPolicy: settings.signUpPolicy,
     passwordLengthMin: settings.passwordLengthMin,
-    hashing: passwordQueue(),
+    hashing: passwordQueue(neighbours.hasher),
     directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
     publicUrl: settings.baseUrl,
     complain,

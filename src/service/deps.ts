@@ -25,11 +25,13 @@ export interface DirectoryEntry {
   readonly lastName: string | undefined
 }
 
-/** An external directory of people. Both verbs throw `unavailable` when it cannot be asked. */
+/** An external directory of people. All verbs throw `unavailable` when it cannot be asked. */
 export interface Directory {
   find(email: string): Promise<DirectoryEntry | undefined>
   /** The entry if that is its password. */
   verify(email: string, password: string): Promise<DirectoryEntry | undefined>
+  /** The work of a wrong password for somebody whose password it has not to judge: nobody's bind is tried. */
+  pretend(email: string): Promise<void>
 }
 
 /** Who may become a user: anybody, whom any user invites, whom an admin invites. */
