@@ -12,6 +12,8 @@ import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.j
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
+import { repeat } from '../nodes/repeat.js'
+import { startReplica, type ReplicaDuty } from '../nodes/replica.js'
 import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
 import { postman, type Postman } from '../service/mail.js'
 import { outboxTransport, smtpTransport } from '../service/mail-transports.js'
@@ -130,6 +132,7 @@ async function probePort(settings: ServeSettings): Promise<number> {
 
 interface Duties {
   readonly shared: Register
+  readonly replica: ReplicaDuty | undefined
   /** Tells the other nodes. */
   signal(signal: Signal): void
   /** Set by whoever runs the processes of the node: what the other nodes tell. */
@@ -148,14 +151,16 @@ async function startDuties(
     settings.database === undefined
       ? startCheckpointer(installation.dataDir, { log: (text) => log.warn(text) })
       : undefined
+  const deps = commandDeps(installation, (message, error) => log.error({ err: error }, message))
   const broom = sweep(
     {
-      ...commandDeps(installation, (message, error) => log.error({ err: error }, message)),
+      ...deps,
       turnstile: localTurnstile(shared, 0),
       uploadLifetimeMs: settings.uploadLifetimeMs,
     },
     installation.db,
   )
+  const replica = await startReplica(deps, installation.db, (message) => log.info(message))
   const mails = await openMails(settings, installation, log)
   const stops = [
     repeat(MAIL_EVERY_MS, () => mails.deliver(), log),
@@ -165,11 +170,16 @@ async function startDuties(
   ]
   const duties: Duties = {
     shared,
-    signal: ({ sid }) => signals?.send(sid),
+    replica,
+    signal({ sid }) {
+      signals?.send(sid)
+      replica?.wake()
+    },
     heed: () => undefined,
     async stop() {
       mails.stop()
       await signals?.close()
+      await replica?.stop()
       for (const stop of stops) await stop()
       await checkpointer?.stop()
     },
@@ -180,7 +190,10 @@ async function startDuties(
       : (await import('../db/signals.js')).openSignals({
           url: settings.database,
           sender: installation.nodeId,
-          onMessage: (sid) => duties.heed({ sid }),
+          onMessage: (sid) => {
+            duties.heed({ sid })
+            replica?.wake()
+          },
           log: (text) => log.warn(text),
         })
   return duties
@@ -194,28 +207,6 @@ async function openMails(settings: ServeSettings, installation: Installation, lo
       : await smtpTransport(smtp, from)
   const complain = (message: string, error: unknown): void => log.error({ err: error }, message)
   return postman({ db: installation.db, now: Date.now, transport, retryMs, complain })
-}
-
-/** Runs a task at once and then again and again, never twice at a time. */
-function repeat(everyMs: number, task: () => Promise<unknown>, log: Logger): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve()
-  let isIdle = true
-  const run = (): void => {
-    if (!isIdle) return
-    isIdle = false
-    running = task()
-      .catch((error: unknown) => log.error({ err: error }, 'a duty of the node failed'))
-      .finally(() => {
-        isIdle = true
-      })
-  }
-  run()
-  const timer = setInterval(run, everyMs)
-  timer.unref()
-  return async () => {
-    clearInterval(timer)
-    await running
-  }
 }
 
 async function runAlone(
@@ -233,7 +224,9 @@ async function runAlone(
         server.heed(signal)
         duties.signal(signal)
       },
+      askFor: (hash) => duties.replica?.want(hash),
       metrics: undefined,
+      duties: duties.replica?.metrics,
     },
     log,
   )
@@ -285,10 +278,11 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
     else if (message.say === 'signal') {
       broadcast({ say: 'signal', signal: message.signal })
       duties.signal(message.signal)
-    } else if (message.say === 'metrics?') {
+    } else if (message.say === 'want') duties.replica?.want(message.hash)
+    else if (message.say === 'metrics?') {
       const { question } = message
-      aggregator.clusterMetrics().then(
-        (text) => tell(worker, { say: 'metrics', question, text }),
+      Promise.all([aggregator.clusterMetrics(), duties.replica?.metrics()]).then(
+        ([text, more = '']) => tell(worker, { say: 'metrics', question, text: text + more }),
         () => tell(worker, { say: 'metrics', question, text: '' }),
       )
     }
@@ -356,6 +350,7 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
       {
         turnstile: channel.turnstile,
         signal: (signal) => channel.tell({ say: 'signal', signal }),
+        askFor: (hash) => channel.tell({ say: 'want', hash }),
         metrics: channel.metrics,
       },
       log,

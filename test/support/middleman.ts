@@ -11,6 +11,13 @@ export interface Middleman {
   alter(change: ((chunk: Buffer) => Buffer) | undefined): void
   /** Cuts every connection that is open now. */
   cut(): void
+  /** The door is shut, for those inside too, until it is opened again. */
+  shut(): void
+  open(): void
+  /** From now on no more than so many bytes of the server's pass; the rest waits. */
+  hold(bytes: number): void
+  /** What waits, and all that follows, passes. */
+  letGo(): void
   stop(): Promise<void>
 }
 
@@ -19,18 +26,23 @@ export async function startMiddleman(target: { host: string; port: number }): Pr
   let passedBytes = 0
   let connections = 0
   let change: ((chunk: Buffer) => Buffer) | undefined
+  let holdAt = Infinity
+  const held = new Set<Socket>()
+  let isShut = false
 
   function track(socket: Socket, other: Socket): void {
     sockets.add(socket)
     socket.on('error', () => undefined)
     socket.once('close', () => {
       sockets.delete(socket)
+      held.delete(socket)
       other.destroy()
     })
   }
 
   const server = createServer({ allowHalfOpen: false }, (client) => {
     connections += 1
+    if (isShut) return void client.destroy()
     const upstream = connect(target)
     track(client, upstream)
     track(upstream, client)
@@ -40,9 +52,16 @@ export async function startMiddleman(target: { host: string; port: number }): Pr
     upstream.on('drain', () => client.resume())
     upstream.on('data', (chunk: Buffer) => {
       passedBytes += chunk.length
-      if (!client.write(chunk)) upstream.pause()
+      if (!client.write(chunk) || passedBytes >= holdAt) upstream.pause()
+      if (passedBytes >= holdAt) held.add(upstream)
     })
-    client.on('drain', () => upstream.resume())
+    client.on('drain', () => {
+      if (!held.has(upstream)) upstream.resume()
+    })
+    if (passedBytes >= holdAt) {
+      held.add(upstream)
+      upstream.pause()
+    }
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -58,6 +77,21 @@ export async function startMiddleman(target: { host: string; port: number }): Pr
     },
     alter: (wanted) => void (change = wanted),
     cut: () => sockets.forEach((socket) => socket.destroy()),
+    shut() {
+      isShut = true
+      sockets.forEach((socket) => socket.destroy())
+    },
+    open() {
+      isShut = false
+    },
+    hold(bytes) {
+      holdAt = passedBytes + bytes
+    },
+    letGo() {
+      holdAt = Infinity
+      for (const upstream of held) upstream.resume()
+      held.clear()
+    },
     async stop() {
       sockets.forEach((socket) => socket.destroy())
       await new Promise((resolve) => server.close(resolve))
