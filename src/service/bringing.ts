@@ -64,7 +64,7 @@ export function bringing(
   let isStopped = false
   const tidying = copiesTidying(deps, db, replica, () => isStopped)
   const asked = new Set<string>()
-  const underWay = new Map<string, { size: number; sinceMs: number; ended: Promise<void> }>()
+  const underWay = new Map<string, { size: number; ended: Promise<void> }>()
   let queue: MissingBlob[] = []
   let position: { size: number; hash: string } | undefined = START
   let isScanDue = true
@@ -103,12 +103,13 @@ export function bringing(
     counts.broughtBytes += blob.size
   }
 
-  async function goOn(): Promise<void> {
+  async function goOn(): Promise<boolean> {
     stall.tries = 0
-    if (!counts.isStalled) return
+    if (!counts.isStalled) return false
     counts.isStalled = false
     tell('the content store is back: the local copy goes on')
     await db.write((tx) => setStalled(tx, nodeId, null))
+    return false
   }
 
   async function waitForStore(error: unknown): Promise<void> {
@@ -121,13 +122,14 @@ export function bringing(
     await db.write((tx) => setStalled(tx, nodeId, sinceMs))
   }
 
-  async function noteWhy(blob: MissingBlob, error: unknown): Promise<void> {
-    if (error instanceof BroughtToAnEnd) return
+  /** True when it is nothing about the content itself: it comes as soon as it can. */
+  async function noteWhy(blob: MissingBlob, error: unknown): Promise<boolean> {
+    if (error instanceof BroughtToAnEnd) return false
     if (error instanceof Failure && error.kind === 'unavailable') {
-      asked.add(blob.hash)
-      return waitForStore(error)
+      await waitForStore(error)
+      return true
     }
-    if (error instanceof BlobMissing && (await hasMoved(blob))) return void asked.add(blob.hash)
+    if (error instanceof BlobMissing && (await hasMoved(blob))) return true
     counts.failures += 1
     deps.complain('content could not be brought', error)
     const reason = error instanceof Error ? error.message : String(error)
@@ -144,6 +146,7 @@ export function bringing(
         retryMs = Math.min(retryMs, deps.now() + waitMs)
       })
     })
+    return false
   }
 
   /** The same content may have been uploaded again, or be nobody's any more. */
@@ -156,14 +159,18 @@ export function bringing(
     const sinceMs = performance.now()
     const ended = transfer(blob)
       .then(goOn, (error: unknown) => noteWhy(blob, error))
-      .catch((error: unknown) => deps.complain('the books of the local copy could not be kept', error))
-      .finally(() => {
+      .catch((error: unknown) => {
+        deps.complain('the books of the local copy could not be kept', error)
+        return true
+      })
+      .then((isAgain) => {
         underWay.delete(blob.hash)
+        if (isAgain) asked.add(blob.hash)
         // It may have been deselected or deleted while it came.
         if (sinceMs < scannedMs) isScanDue = true
         bell.ring()
       })
-    underWay.set(blob.hash, { size: blob.size, sinceMs, ended })
+    underWay.set(blob.hash, { size: blob.size, ended })
   }
 
   /** What is asked for first, then the smallest. */
@@ -236,6 +243,8 @@ export function bringing(
       try {
         await look()
       } catch (error) {
+        // What was to be brought may have been forgotten on the way.
+        isScanDue = true
         deps.complain('the local copy could not be looked after', error)
       }
       const isScanSoon = isScanDue && scanAllowedMs - performance.now() < limits.lookEveryMs

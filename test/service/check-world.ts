@@ -117,6 +117,7 @@ export async function openWorld(engine: Engine) {
 
   return {
     db,
+    deps,
     dataDir,
     sid,
     user,
