@@ -12,9 +12,9 @@ import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
 import { localTurnstile } from '../nodes/turnstile.js'
+import { threadHasher } from '../service/hasher.js'
 import { startDuties, type Duties } from './duties.js'
 import { openInstallation, type Installation } from './installation.js'
-import { threadHasher } from '../service/hasher.js'
 import { buildServer, type Server } from './server.js'
 import type { ServeSettings } from './settings.js'
 import { WORKER_SETTINGS } from './worker-settings.js'
@@ -137,8 +137,10 @@ async function runAlone(
         server.heed(signal)
         duties.signal(signal)
       },
+      askFor: (hash) => duties.replica?.want(hash),
       metrics: undefined,
       hasher: threadHasher(),
+      duties: duties.replica?.metrics,
     },
     log,
   )
@@ -191,10 +193,11 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
     else if (message.say === 'signal') {
       broadcast({ say: 'signal', signal: message.signal })
       duties.signal(message.signal)
-    } else if (message.say === 'metrics?') {
+    } else if (message.say === 'want') duties.replica?.want(message.hash)
+    else if (message.say === 'metrics?') {
       const { question } = message
-      aggregator.clusterMetrics().then(
-        (text) => tell(worker, { say: 'metrics', question, text }),
+      Promise.all([aggregator.clusterMetrics(), duties.replica?.metrics()]).then(
+        ([text, more = '']) => tell(worker, { say: 'metrics', question, text: text + more }),
         () => tell(worker, { say: 'metrics', question, text: '' }),
       )
     } else if (message.say === 'hash?') {
@@ -267,6 +270,7 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
       {
         turnstile: channel.turnstile,
         signal: (signal) => channel.tell({ say: 'signal', signal }),
+        askFor: (hash) => channel.tell({ say: 'want', hash }),
         metrics: channel.metrics,
         hasher: channel.hasher,
       },

@@ -9,6 +9,7 @@ export type ToPrimary =
   | ({ readonly say: 'enter'; readonly ticket: number } & EnterRequest)
   | { readonly say: 'leave'; readonly ticket: number }
   | { readonly say: 'signal'; readonly signal: Signal }
+  | { readonly say: 'want'; readonly hash: string }
   | { readonly say: 'metrics?'; readonly question: number }
   | HashQuestion
 

@@ -1,3 +1,4 @@
+import type { Replica } from '../blob/replica.js'
 import type { BlobStore } from '../blob/store.js'
 import type { Staging } from '../blob/staging.js'
 import type { PasswordQueue } from './password-queue.js'
@@ -43,6 +44,10 @@ export interface ServiceDeps {
   readonly now: () => number
   readonly blobs: BlobStore
   readonly staging: Staging
+  /** The node's own copy of content; without one it reads through. */
+  readonly replica: Replica | undefined
+  /** Somebody asked for content that is still on its way to the node. */
+  readonly askFor: (hash: string) => void
   readonly turnstile: Turnstile
   readonly signal: (signal: Signal) => void
   /** Bytes that the disk still has for content, kept fresh in the background. */
