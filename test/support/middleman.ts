@@ -51,9 +51,14 @@ export async function startMiddleman(target: { host: string; port: number }): Pr
     })
     upstream.on('drain', () => client.resume())
     upstream.on('data', (chunk: Buffer) => {
+      if (passedBytes >= holdAt) {
+        held.add(upstream)
+        upstream.pause()
+        upstream.unshift(chunk)
+        return
+      }
       passedBytes += chunk.length
-      if (!client.write(chunk) || passedBytes >= holdAt) upstream.pause()
-      if (passedBytes >= holdAt) held.add(upstream)
+      if (!client.write(chunk)) upstream.pause()
     })
     client.on('drain', () => {
       if (!held.has(upstream)) upstream.resume()
