@@ -153,6 +153,24 @@ const UNHELD = `WITH RECURSIVE unheld (sid, oid) AS (
   SELECT o.sid, o.oid FROM unheld u JOIN objects o ON o.sid = u.sid AND o.parent = u.oid WHERE o.kind = 'folder'
 )`
 
+/** The files with some content that lie below a folder which the node is set not to hold, found from below. */
+function unheldAmong(hashes: string): string {
+  return `WITH RECURSIVE above (sid, leaf, oid) AS (
+    SELECT sid, oid, parent FROM objects WHERE content IN (${hashes})
+    UNION ALL
+    SELECT a.sid, a.leaf, o.parent FROM above a JOIN objects o ON o.sid = a.sid AND o.oid = a.oid
+    WHERE o.parent IS NOT NULL
+  ),
+  unheld_files (sid, oid) AS (
+    SELECT a.sid, a.leaf FROM above a JOIN deselections d ON d.node_id = $1 AND d.sid = a.sid AND d.oid = a.oid
+  )`
+}
+
+function wantedAmong(hash: string): string {
+  return `EXISTS (SELECT 1 FROM objects o WHERE o.content = ${hash}
+    AND NOT EXISTS (SELECT 1 FROM unheld_files u WHERE u.sid = o.sid AND u.oid = o.oid))`
+}
+
 /** Some file with that content lies where the node is set to hold content. */
 function wanted(hash: string): string {
   return `EXISTS (SELECT 1 FROM objects o WHERE o.content = ${hash}
@@ -201,10 +219,11 @@ export async function listMissingAmong(
 ): Promise<MissingBlob[]> {
   const missing: MissingBlob[] = []
   for (const some of pieces(hashes)) {
+    const list = marks(some.length, 3)
     missing.push(
       ...(await tx.all<MissingBlob>(
-        `${UNHELD} SELECT b.hash, b.size, b.place FROM blobs b
-         WHERE ${LACKED} AND b.hash IN (${marks(some.length, 3)}) AND ${wanted('b.hash')} AND ${notTriedLately('$2')}`,
+        `${unheldAmong(list)} SELECT b.hash, b.size, b.place FROM blobs b
+         WHERE ${LACKED} AND b.hash IN (${list}) AND ${wantedAmong('b.hash')} AND ${notTriedLately('$2')}`,
         nodeId,
         nowMs,
         ...some,
@@ -245,9 +264,10 @@ export async function listUnwantedAmong(
 ): Promise<string[]> {
   const found: string[] = []
   for (const some of pieces(hashes)) {
+    const list = marks(some.length, 2)
     const rows = await tx.all<{ hash: string }>(
-      `${UNHELD} SELECT r.hash FROM replica_blobs r LEFT JOIN blobs b ON b.hash = r.hash
-       WHERE r.node_id = $1 AND r.hash IN (${marks(some.length, 2)}) AND (b.hash IS NULL OR NOT ${wanted('r.hash')})`,
+      `${unheldAmong(list)} SELECT r.hash FROM replica_blobs r LEFT JOIN blobs b ON b.hash = r.hash
+       WHERE r.node_id = $1 AND r.hash IN (${list}) AND (b.hash IS NULL OR NOT ${wantedAmong('r.hash')})`,
       nodeId,
       ...some,
     )

@@ -68,7 +68,7 @@ function readerOf(content: Buffer, closed: () => void): BlobReader {
   }
 }
 
-describe.each(ENGINES)('what fills a local copy on %s', (engine) => {
+describe.each(ENGINES)('what fills a local copy on %s', { timeout: 120_000 }, (engine) => {
   let world: World
   let store: FakeStore
   let replica: Replica

@@ -66,9 +66,14 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
       if (mood !== 'hushed' && !mute.has(client)) client.resume()
     })
     upstream.on('data', (chunk: Buffer) => {
+      if (passedBytes >= holdAt) {
+        held.add(upstream)
+        upstream.pause()
+        upstream.unshift(chunk)
+        return
+      }
       passedBytes += chunk.length
-      if (!client.write(chunk) || passedBytes >= holdAt) upstream.pause()
-      if (passedBytes >= holdAt) held.add(upstream)
+      if (!client.write(chunk)) upstream.pause()
     })
     client.on('drain', () => {
       if (mood !== 'hushed' && !mute.has(upstream) && !held.has(upstream)) upstream.resume()

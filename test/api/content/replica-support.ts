@@ -9,7 +9,7 @@ import type { Answer, Client } from '../../support/client.js'
 import type { TestServer } from '../../support/server.js'
 import { expectBytes } from './support.js'
 
-const PATIENCE_MS = 45_000
+const PATIENCE_MS = 90_000
 
 /** Waits for something that a node does in the background. */
 export async function until(check: () => Promise<unknown>): Promise<void> {
