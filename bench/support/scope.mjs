@@ -14,7 +14,7 @@ export function makeScope(context) {
     async hold(starting) {
       const server = await starting
       servers.push(server)
-      context.saw(server)
+      if (server.tls !== undefined) context.saw(server)
       return server
     },
     async close() {
