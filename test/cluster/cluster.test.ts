@@ -16,7 +16,7 @@ import {
 } from '../api/content/support.js'
 import { BALANCERS, startBalancer, type Balancer } from '../support/balancer.js'
 import { client, type Answer, type Client } from '../support/client.js'
-import { freePort } from '../support/postgres.js'
+import { steadyPort } from '../support/postgres.js'
 import { openRaw, requestHead } from '../support/raw.js'
 import { onlooker } from '../support/s3-client.js'
 import { startServer, type TestServer } from '../support/server.js'
@@ -45,7 +45,7 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       const [first] = nodes
       const shared = first?.databaseUrl === undefined ? {} : { databaseUrl: first.databaseUrl }
       // A node that is started again must be found where it was.
-      const args = ['--port', String(await freePort())]
+      const args = ['--port', String(await steadyPort())]
       nodes.push(await startServer('postgres', { content, tls, args, ...shared }))
     }
     email = await node(0).addUser()
