@@ -28,7 +28,8 @@ import { openRaw, requestHead } from '../support/raw.js'
 import { pinnedTo, routeOf, startTrio, strictlyAt, type Trio } from '../support/trio.js'
 import { startWriters } from './writers.js'
 
-const LARGE = bytesOf(33 * 1024 * 1024, 2)
+/** More than all buffers between a node and a client that does not read. */
+const LARGE = bytesOf(20 * 1024 * 1024, 2)
 const CONTENT = bytesOf(200_000, 1)
 const OUTAGE = ['204', '503 INTERNAL_ERROR']
 
@@ -105,7 +106,7 @@ describe('three nodes, each of whose neighbours may fail', () => {
     await writers.stored(1)
 
     const held = await Promise.all([
-      holdUpload(trio.node(1), { token, id: replaced, body: LARGE, sent: 20_000_000 }),
+      holdUpload(trio.node(1), { token, id: replaced, body: LARGE, sent: 10_000_000 }),
       holdUpload(trio.node(1), { token, id: fresh, body: LARGE, sent: 1_000_000 }),
       holdUpload(trio.node(1), {
         token,

@@ -1,5 +1,6 @@
 /** Clients that write without pause and remember what they were told, so that afterwards it can be held against the nodes. */
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { bytesOf } from '../api/content/support.js'
 import type { Answer, Client } from '../support/client.js'
@@ -8,6 +9,8 @@ const SMALL_BYTES = 2_000
 /** Too large for the database: it goes to the content store. */
 const LARGE_BYTES = 90_000
 const WRITERS = 6
+/** The machine has other things to do. */
+const PAUSE_MS = 50
 
 export interface Writers {
   /** How many answers there were of each kind, such as `204` or `503 INTERNAL_ERROR`; `lost` for none at all. */
@@ -49,7 +52,10 @@ export async function startWriters(name: string, clients: readonly Client[]): Pr
   }
 
   const running = writers.map(async (writer, index) => {
-    for (let turn = index; !isOver; turn += 1) await write(writer, turn, 1 + turn * WRITERS + index)
+    for (let turn = index; !isOver; turn += 1) {
+      await write(writer, turn, 1 + turn * WRITERS + index)
+      await delay(PAUSE_MS)
+    }
   })
 
   return {
