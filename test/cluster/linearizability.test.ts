@@ -10,7 +10,7 @@ const SECONDS = Number(process.env['CHAOS_SECONDS'] ?? 20)
 const CLIENTS = 6
 /** Files that are used at the same time; one that is deleted makes room for the next. */
 const FILES_AT_ONCE = 3
-const FILES = 60 + 3 * SECONDS
+const FILES = 20 + 2 * SECONDS
 const LARGE_BYTES = 70_000
 
 describe('the judge of histories', () => {

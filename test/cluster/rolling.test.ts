@@ -12,7 +12,7 @@ const CHUNKS = 4
 /** The machine has other things to do. */
 const PAUSE_MS = 20
 /** The balancer looks every second and needs two looks; a machine under load needs more. */
-const DRAIN_MS = 6_000
+const DRAIN_MS = 5_000
 
 type Kind = 'reads' | 'downloads' | 'writes' | 'uploads in chunks'
 
