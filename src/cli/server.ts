@@ -140,6 +140,7 @@ export async function buildServer(
   const listener: Listener = createListener({
     tls,
     limits: settings.limits,
+    trustedProxies: settings.trustedProxies,
     handle,
     log: (level, message, fields) => log[level](fields, message),
   })

@@ -1,5 +1,6 @@
-/** The settings of what lies outside the installation: the directory of people, the server that takes mails. */
+/** The settings of what lies outside the installation: the directory of people, the server that takes mails, proxies. */
 import { readFileSync } from 'node:fs'
+import { believes } from '../http/proxies.js'
 import type { LdapSettings } from '../service/directory.js'
 import type { Values } from './settings.js'
 import { UsageError } from './usage-error.js'
@@ -29,6 +30,19 @@ export function mailSettings(values: Values): MailSettings {
     from: from ?? DEFAULT_SENDER,
     retryMs: (values.number('mail-retry', { min: 1 }) ?? 60) * 1000,
   }
+}
+
+/** A list with commas; what is no address and no network is told at once. */
+export function trustedProxies(values: Values): readonly string[] {
+  const text = values.text('trusted-proxies')
+  if (text === undefined) return []
+  const networks = text.split(',').map((network) => network.trim())
+  try {
+    believes(networks)
+  } catch (error) {
+    throw new UsageError(`--trusted-proxies: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  return networks
 }
 
 /** `ldaps://host?base=…&bind=…&filter=…&ca=…`; the password of the bind never stands on a command line. */

@@ -5,7 +5,7 @@ import { parseS3Address, type S3Address } from '../blob/s3-address.js'
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from '../http/limits.js'
 import type { SignUpPolicy } from '../service/deps.js'
 import type { LdapSettings } from '../service/directory.js'
-import { ldapSettings, mailSettings, type MailSettings } from './settings-outside.js'
+import { ldapSettings, mailSettings, trustedProxies, type MailSettings } from './settings-outside.js'
 import { SIGN_IN_SETTINGS, signInSettings, type SignInSettings } from './sign-in-settings.js'
 import { UsageError } from './usage-error.js'
 
@@ -87,6 +87,12 @@ const SERVE: readonly Setting[] = [
     kind: 'switch',
     fallback: 'off',
     help: 'plain HTTP on loopback, TLS ended by a proxy',
+  },
+  {
+    name: 'trusted-proxies',
+    kind: 'text',
+    fallback: 'none',
+    help: 'addresses or networks whose X-Forwarded-For is believed',
   },
   { name: 'workers', kind: 'number', fallback: 'number of cores', help: 'processes that share the port' },
   {
@@ -188,6 +194,7 @@ export interface ServeSettings extends CommonSettings {
   readonly baseUrl: string | undefined
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly behindProxy: boolean
+  readonly trustedProxies: readonly string[]
   readonly workers: number
   readonly capacityBytes: number | undefined
   readonly uploadsMax: number
@@ -305,6 +312,7 @@ export function serveSettings(values: Values): ServeSettings {
     baseUrl: baseUrl(values.text('base-url')),
     tls: tlsFiles(values),
     behindProxy,
+    trustedProxies: trustedProxies(values),
     workers: values.number('workers', { min: 1, max: WORKERS_MAX }) ?? availableParallelism(),
     capacityBytes: values.number('capacity'),
     uploadsMax: values.number('max-uploads', { min: 1 }) ?? 100,

@@ -48,7 +48,7 @@ export function healthDoor(options: HealthOptions): (exchange: Exchange) => Prom
   }
 
   async function metrics(exchange: Exchange): Promise<void> {
-    if (options.behindProxy || !isLoopback(exchange.client)) await options.checkAdmin(exchange)
+    if (options.behindProxy || !isFromHere(exchange)) await options.checkAdmin(exchange)
     replyBytes(exchange, 200, 'text/plain; version=0.0.4; charset=utf-8', await options.metrics(), {
       'Cache-Control': 'no-store',
     })
@@ -72,6 +72,13 @@ export function healthDoor(options: HealthOptions): (exchange: Exchange) => Prom
     return true
   }
 }
+
+/** A proxy on the same machine says that it speaks for somebody, believed or not. */
+function isFromHere({ client, req }: Exchange): boolean {
+  return isLoopback(client) && FORWARDED.every((name) => req.headers[name] === undefined)
+}
+
+const FORWARDED = ['x-forwarded-for', 'forwarded']
 
 function isLoopback(address: string): boolean {
   return address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.')

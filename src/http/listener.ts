@@ -15,6 +15,7 @@ import { INTERNAL_MESSAGE, replyFailure } from './failures.js'
 import { admitTlsOnly } from './first-byte.js'
 import type { HttpLimits } from './limits.js'
 import { createProtocolServer } from './protocol-server.js'
+import { believes } from './proxies.js'
 import { rawFailure } from './raw-reply.js'
 import { checkRequest, clientAddress } from './request-checks.js'
 
@@ -22,6 +23,8 @@ export interface ListenerOptions {
   /** Certificate and key as PEM; without them the listener speaks plain HTTP behind a proxy that ends TLS. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined
   readonly limits: HttpLimits
+  /** Addresses and networks of proxies that speak TLS to the listener and say whom they speak for. */
+  readonly trustedProxies?: readonly string[]
   /** Answers one request. What it throws is a bug, unless it is a Failure or a lost connection. */
   readonly handle: (exchange: Exchange) => Promise<void>
   readonly log: (level: 'info' | 'warn' | 'error', message: string, fields: object) => void
@@ -57,6 +60,7 @@ interface Connection {
 export function createListener(options: ListenerOptions): Listener {
   const { limits } = options
   const behindProxy = options.tls === undefined
+  const isBelieved = behindProxy ? () => true : believes(options.trustedProxies ?? [])
   const shared = { draining: false, stopping: false }
   const open = new Map<Socket, Connection>()
   /** The same records by the socket that node's HTTP server knows: the one inside TLS. */
@@ -120,7 +124,7 @@ export function createListener(options: ListenerOptions): Listener {
       expectsContinue,
       startedMs: Date.now(),
       extraHeaders: {},
-      client: clientAddress(req, behindProxy),
+      client: clientAddress(req, isBelieved),
       connection,
       continued: false,
     }

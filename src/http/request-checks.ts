@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { Failure } from '../model/failures.js'
+import type { Belief } from './proxies.js'
 
 /** Checks what every request must have before anybody looks at its path; throws the refusal. */
 export function checkRequest(req: IncomingMessage, behindProxy: boolean): void {
@@ -14,9 +15,9 @@ export function checkRequest(req: IncomingMessage, behindProxy: boolean): void {
 }
 
 /** The peer's address; behind a proxy the last one of X-Forwarded-For, which the proxy itself has added. */
-export function clientAddress(req: IncomingMessage, behindProxy: boolean): string {
+export function clientAddress(req: IncomingMessage, isBelieved: Belief): string {
   const peer = req.socket.remoteAddress ?? ''
-  if (!behindProxy) return peer
+  if (!isBelieved(peer)) return peer
   const forwarded = req.headersDistinct['x-forwarded-for']?.at(-1)?.split(',').at(-1)?.trim() ?? ''
   return isIP(forwarded) === 0 ? peer : forwarded
 }
