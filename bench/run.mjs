@@ -4,6 +4,7 @@ import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import * as children from './rows/children.mjs'
+import * as cluster from './rows/cluster.mjs'
 import * as download from './rows/download.mjs'
 import * as folder from './rows/folder.mjs'
 import * as growth from './rows/growth.mjs'
@@ -11,6 +12,7 @@ import * as people from './rows/people.mjs'
 import * as replica from './rows/replica.mjs'
 import { BINARY } from './peers/starling.mjs'
 import * as signIn from './rows/sign-in.mjs'
+import * as s3 from './rows/s3.mjs'
 import * as smallFiles from './rows/small-files.mjs'
 import * as upload from './rows/upload.mjs'
 import { wrkMissing } from './support/load.mjs'
@@ -19,7 +21,10 @@ import { rowLines, tableHead } from './support/report.mjs'
 import { makeScope } from './support/scope.mjs'
 import { makeCertificate } from './support/tls.mjs'
 
-const FAMILIES = [download, upload, smallFiles, folder, children, people, signIn, replica, growth]
+const FAMILIES = [
+  ...[download, upload, smallFiles, folder, children, people, signIn],
+  ...[cluster, s3, replica, growth],
+]
 
 const USAGE = `usage: node bench/run.mjs [--rounds N] [--only NAME] [--quick] [--out FILE] [--dir DIR]
 

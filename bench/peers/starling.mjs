@@ -15,37 +15,37 @@ export const name = 'Starling'
 export const API = '/api/v1.3'
 export const missing = () => (existsSync(BINARY) ? undefined : `${BINARY} is not there`)
 
-const command = (data, ...args) =>
-  run(BINARY, [...args, '--data', data, '--json'], { cwd: ROOT }).then(JSON.parse)
+const command = (place, ...args) => run(BINARY, [...args, ...place, '--json'], { cwd: ROOT }).then(JSON.parse)
 
-/** Makes the user and a token on a data folder, whether or not a server runs on it. */
-export async function makeUser(data, settings = []) {
-  await command(data, 'user', 'add', EMAIL, '--first-name', 'Bench', '--last-name', 'Mark', ...settings)
+/** Makes the user and a token on a data folder, whether or not a server runs on it; `stored` says where the rest is. */
+export async function makeUser(data, stored = []) {
+  const place = ['--data', data, ...stored]
+  await command(place, 'user', 'add', EMAIL, '--first-name', 'Bench', '--last-name', 'Mark')
   const { access_token: token } = await command(
-    ...[data, 'token', 'add', '--user', EMAIL, '--scope', 'files.read,files.write', ...settings],
+    ...[place, 'token', 'add', '--user', EMAIL, '--scope', 'files.read,files.write'],
   )
   return token
 }
 
 /**
- * A server on `data` (a new folder unless given); with `token` the user is there already. `settings` are given to every
- * command on that data.
+ * A server on `data` (a new folder unless given); with `token` the user is there already. `stored` are the flags that say
+ * where metadata and content are, if not in that folder.
  */
 export async function startStarling(
   context,
-  { data = context.newFolder('starling'), token, settings = [] } = {},
+  { data = context.newFolder('starling'), token, stored = [], workers = 2 } = {},
 ) {
   const child = start(
     BINARY,
     [
-      ...['serve', '--data', data, '--host', '127.0.0.1', '--port', '0', '--workers', '2'],
-      ...['--tls-cert', context.tls.certificate, '--tls-key', context.tls.key, ...settings],
+      ...['serve', '--data', data, '--host', '127.0.0.1', '--port', '0', '--workers', String(workers)],
+      ...['--tls-cert', context.tls.certificate, '--tls-key', context.tls.key, ...stored],
     ],
     { cwd: ROOT },
   )
   const [, url] = await outputLine(child, /listening on (https:\S+)/)
   const tls = await untilAnswers(url, child)
-  const secret = token ?? (await makeUser(data, settings))
+  const secret = token ?? (await makeUser(data, stored))
   const authorization = `Authorization: Bearer ${secret}`
 
   async function call(method, path, body) {

@@ -16,8 +16,8 @@ export function rows(context, scope) {
 
   const target = (name, extra) => () =>
     scope.once(name, async () => {
-      const settings = [...(await (await store()).settings()), ...extra()]
-      const server = await scope.hold(starling.startStarling(context, { settings }))
+      const stored = [...(await (await store()).flags()), ...extra()]
+      const server = await scope.hold(starling.startStarling(context, { stored }))
       const url = server.contentUrl(await server.newFile('payload.bin'))
       const headers = [server.authorization]
       const type = 'Content-Type: application/octet-stream'

@@ -24,7 +24,8 @@ export async function load(server, job) {
   )
   await Promise.all(
     children.map((child, index) => {
-      child.send({ url: server.url, ...job, process: index, processes, connections })
+      const { urls = [server.url] } = server
+      child.send({ url: urls[index % urls.length], ...job, process: index, processes, connections })
       return message(child)
     }),
   )

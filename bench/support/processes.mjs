@@ -16,7 +16,7 @@ function statFields(pid) {
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** The process and everything below it, as pids. */
+/** The process, or each of several, and everything below, as pids. */
 export function processTree(root) {
   const childrenOf = new Map()
   for (const entry of readdirSync('/proc')) {
@@ -30,7 +30,7 @@ export function processTree(root) {
       // The process ended while the list was being read.
     }
   }
-  const tree = [root]
+  const tree = [root].flat()
   for (let index = 0; index < tree.length; index++) tree.push(...(childrenOf.get(tree[index]) ?? []))
   return tree
 }

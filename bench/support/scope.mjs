@@ -15,7 +15,7 @@ export function makeScope(context) {
     async hold(starting) {
       const server = await starting
       servers.push(server)
-      context.saw(server)
+      if (server.tls !== undefined) context.saw(server)
       return server
     },
     /** The same for what is no contender and must outlive them. */

@@ -1,10 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { Agent } from 'node:https'
-import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { hash } from '@node-rs/argon2'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ensureCertificate } from '../../src/http/tls.js'
 import {
   bytesOf,
   eventually,
@@ -14,63 +11,45 @@ import {
   part,
   received,
 } from '../api/content/support.js'
+import {
+  addGroup,
+  addMember,
+  addShareGroup,
+  makePeople,
+  makeShare,
+  VIEWER,
+  WRITE,
+} from '../api/people/cast.js'
+import { openBrowser, type Browser } from '../oauth/browser.js'
+import { ACCOUNT, givePassword, isSignInPage, PASSWORD } from '../oauth/support.js'
 import { BALANCERS, startBalancer, type Balancer } from '../support/balancer.js'
 import { client, type Answer, type Client } from '../support/client.js'
-import { freePort } from '../support/postgres.js'
 import { openRaw, requestHead } from '../support/raw.js'
-import { onlooker } from '../support/s3-client.js'
-import { startServer, type TestServer } from '../support/server.js'
-import { startSwift, type Swift } from '../support/swift.js'
+import type { TestServer } from '../support/server.js'
+import { pinnedTo, routeOf, startTrio, strictlyAt, type Trio } from '../support/trio.js'
+import { sweepTests } from './sweep.js'
 
 const MIB = 1024 * 1024
 const CONTENT = bytesOf(200_000, 1)
 const LARGE = bytesOf(33 * MIB, 2)
 
 describe('three nodes over one PostgreSQL and one S3 store', () => {
-  let swift: Swift
-  let certificates: string
-  const nodes: TestServer[] = []
-  let email: string
+  let trio: Trio
   let token: string
 
   beforeAll(async () => {
-    swift = await startSwift()
-    const bucket = swift.bucketName()
-    await onlooker(swift).createBucket(bucket)
-    certificates = await mkdtemp(join(tmpdir(), 'starling-cluster-'))
-    await ensureCertificate(certificates, hostname())
-    const tls = { cert: join(certificates, 'cert.pem'), key: join(certificates, 'key.pem') }
-    const content = { address: swift.content(bucket), credentials: swift.credentialsFile }
-    for (let count = 0; count < 3; count += 1) {
-      const [first] = nodes
-      const shared = first?.databaseUrl === undefined ? {} : { databaseUrl: first.databaseUrl }
-      // A node that is started again must be found where it was.
-      const args = ['--port', String(await freePort())]
-      nodes.push(await startServer('postgres', { content, tls, args, ...shared }))
-    }
-    email = await node(0).addUser()
-    token = await node(0).addToken(email)
+    trio = await startTrio({ args: ['--failures-max', '1000000'] })
+    token = trio.token
   })
-  afterAll(async () => {
-    for (const server of [...nodes].reverse()) await server.stop()
-    await swift.stop()
-    await rm(certificates, { recursive: true, force: true })
-  })
+  afterAll(() => trio.stop())
 
-  function node(index: number): TestServer {
-    const found = nodes[index]
-    if (found === undefined) throw new Error(`there is no node ${index}`)
-    return found
-  }
-
-  const idOf = (index: number): string => node(index).installation.nodeId
-  const at = (index: number, withToken = token): Client => node(index).client(withToken)
-  const everywhere = (withToken = token): Client[] => nodes.map((server) => server.client(withToken))
-  const routeOf = (answer: Answer): string | undefined =>
-    /^route=([0-9a-f]{32});/.exec(answer.headers['set-cookie']?.[0] ?? '')?.[1]
+  const node = (index: number): TestServer => trio.node(index)
+  const idOf = (index: number): string => trio.idOf(index)
+  const at = (index: number): Client => trio.at(index)
+  const everywhere = (withToken = token): Client[] => trio.everywhere(withToken)
 
   it('have ids of their own and know each other', async () => {
-    expect(new Set(nodes.map((server) => server.installation.nodeId)).size).toBe(3)
+    expect(new Set([0, 1, 2].map(idOf)).size).toBe(3)
     const { stdout } = await node(1).command('node', 'list', '--json')
     const listed = JSON.parse(stdout) as { id: string; state: string }[]
     expect(listed.map(({ id, state }) => [id, state])).toEqual(
@@ -116,23 +95,6 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
     expectBytes((await at(1).get(`/files/${file}/content`)).body, CONTENT)
   })
 
-  it('refuse a token, a user and an application that another one has just removed', async () => {
-    const passing = await node(0).addUser({ email: 'passing@x.test' })
-    const first = await node(0).addToken(passing)
-    const second = await node(0).addToken(passing)
-    const app = await node(0).addApp()
-    const third = await node(0).addToken(passing, undefined, { app: app.id })
-    for (const [given, removal] of [
-      [first, () => node(1).revoke(first)],
-      [third, () => node(2).command('app', 'remove', app.id)],
-      [second, () => node(1).command('user', 'remove', passing)],
-    ] as const) {
-      for (const reader of everywhere(given)) expect((await reader.get('/folders/root')).status).toBe(200)
-      await removal()
-      for (const reader of everywhere(given)) expect((await reader.get('/folders/root')).status).toBe(401)
-    }
-  })
-
   it('end a download of what is replaced through another one, by a signal or without', async () => {
     const url = node(0).databaseUrl ?? ''
     for (const name of ['signalled', 'unheard']) {
@@ -164,13 +126,15 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
     }
   })
 
+  sweepTests(() => trio)
+
   describe.each(BALANCERS)('behind %s', (kind) => {
     let balancer: Balancer
     let api: Client
     const agent = new Agent({ keepAlive: false })
 
     beforeAll(async () => {
-      balancer = await startBalancer(kind, nodes)
+      balancer = await startBalancer(kind, trio.nodes)
       api = client({ ...balancer, agent, token, version: '1.3' })
       // The balancer has looked at all of them.
       await eventually(async () => {
@@ -183,11 +147,8 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       await balancer.stop()
     })
 
-    const pinned = (index: number): Record<string, string> => ({ Cookie: `route=${idOf(index)}` })
-    const strictly = (index: number): Record<string, string> => ({
-      ...pinned(index),
-      'Endpoint-Consistency': 'strict',
-    })
+    const pinned = (index: number): Record<string, string> => pinnedTo(idOf(index))
+    const strictly = (index: number): Record<string, string> => strictlyAt(idOf(index))
 
     async function servedBy(headers: Record<string, string>): Promise<string | undefined> {
       const answer = await api.get('/folders/root', headers)
@@ -204,6 +165,141 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       expect(new Set(any).size).toBeGreaterThan(1)
     })
 
+    it('a cookie that names no node counts as none, for strict clients too [NODE-7] [NODE-8]', async () => {
+      const strict = { 'Endpoint-Consistency': 'STRICT' }
+      const id = idOf(1)
+      for (const value of [id.slice(1), `${id}0`, id.toUpperCase(), 'x'.repeat(32), '', `"${id}"`]) {
+        const served = await servedBy({ ...strict, Cookie: `route=${value}` })
+        expect([0, 1, 2].map(idOf), value).toContain(served)
+      }
+      expect([0, 1, 2].map(idOf)).toContain(await servedBy(strict))
+      const stranger = await api.get('/folders/root', strictlyAt('0'.repeat(32)))
+      expect([stranger.status, stranger.json.type]).toEqual([503, 'INTERNAL_ERROR'])
+      expect(stranger.headers['set-cookie']).toBeUndefined()
+      expect([0, 1, 2].map(idOf)).toContain(await servedBy(pinnedTo('0'.repeat(32))))
+    })
+
+    it('what is taken away through one is gone at the very next request through another [NODE-34]', async () => {
+      const agentOf = (withToken: string | undefined): Client =>
+        client({ ...balancer, agent, token: withToken, version: '1.3' })
+      const { O, E, V, G, S, A } = await makePeople(node(0), 'O', 'E', 'V', 'G', 'S', 'A')
+      const through = (person: { api: Client }): Client => agentOf(person.api.token)
+      const group = await addGroup(A, `Design ${kind}`, G)
+      const share = await makeShare(O, `Plans ${kind}`)
+      await addMember(O, share, E, WRITE)
+      await addMember(O, share, V, VIEWER)
+      await addShareGroup(O, share, group, VIEWER)
+      const revoked = await node(0).addToken(S.email)
+      const app = await node(0).addApp()
+      const ofApp = await node(0).addToken(S.email, undefined, { app: app.id })
+      const folder = await through(O).folder(`renamed behind ${kind}`)
+      const name = async (headers: Record<string, string>): Promise<string> =>
+        (await through(O).get(`/folders/${folder}`, headers)).json.name
+      const read = (api: Client, path: string) => async (headers: Record<string, string>) =>
+        (await api.get(path, headers)).status
+      let files = 0
+      const write = async (headers: Record<string, string>): Promise<number> =>
+        (await through(E).post('/files', { name: `by E ${(files += 1)}`, parent: share }, headers)).status
+      const inShare = `/folders/${share}`
+
+      const changes: readonly [
+        string,
+        (headers: Record<string, string>) => Promise<number | string>,
+        number | string,
+        (headers: Record<string, string>) => Promise<Answer>,
+        number | string,
+      ][] = [
+        [
+          'a token',
+          read(agentOf(revoked), '/folders/root'),
+          200,
+          (headers) =>
+            agentOf(undefined).call('DELETE', `/auth/token/${revoked}`, { absolute: true, headers }),
+          401,
+        ],
+        [
+          'a permission',
+          write,
+          201,
+          (headers) => through(O).put(`/shares/${share}/members/${E.email}`, { permissions: [] }, headers),
+          403,
+        ],
+        [
+          'a member',
+          read(through(V), inShare),
+          200,
+          (headers) => through(O).delete(`/shares/${share}/members/${V.email}`, headers),
+          404,
+        ],
+        [
+          'a member of a group',
+          read(through(G), inShare),
+          200,
+          (headers) => through(A).delete(`/groups/${group}/members/${G.email}`, headers),
+          404,
+        ],
+        [
+          'a name',
+          name,
+          `renamed behind ${kind}`,
+          (headers) => through(O).put(`/folders/${folder}`, { name: 'another' }, headers),
+          'another',
+        ],
+        [
+          'a user',
+          read(through(E), '/folders/root'),
+          200,
+          (headers) => through(A).delete(`/users/${E.email}`, headers),
+          401,
+        ],
+      ]
+      for (const [at, [what, look, before, change, after]] of changes.entries()) {
+        for (const index of [0, 1, 2]) expect([what, await look(strictly(index))]).toEqual([what, before])
+        expect([what, (await change(strictly(at % 3))).status]).toEqual([what, expect.toBeOneOf([200, 204])])
+        for (const index of [1, 2, 3]) {
+          expect([what, await look(strictly((at + index) % 3))]).toEqual([what, after])
+        }
+      }
+      expect(await read(agentOf(ofApp), '/folders/root')(strictly(1))).toBe(200)
+      expect((await node(2).command('app', 'remove', app.id)).status).toBe(0)
+      for (const index of [0, 1])
+        expect(await read(agentOf(ofApp), '/folders/root')(strictly(index))).toBe(401)
+    })
+
+    it('a session that ends at one has ended at all of them [NODE-34]', async () => {
+      const email = await node(0).addUser()
+      const digest = await hash(PASSWORD)
+      await node(0).installation.db.write((tx) =>
+        tx.run('UPDATE users SET password_hash = $1 WHERE email = $2', digest, email),
+      )
+      const front = { ...balancer, origin: `https://127.0.0.1:${balancer.port}` }
+      const moveTo = (browser: Browser, index: number): Browser => {
+        browser.cookies.set('route', idOf(index))
+        return browser
+      }
+      async function signedIn(index: number): Promise<Browser> {
+        const browser = moveTo(openBrowser(front), index)
+        await givePassword(browser, await browser.open(ACCOUNT), email, PASSWORD)
+        return browser
+      }
+      const isSignedOut = async (browser: Browser, index: number): Promise<boolean> =>
+        isSignInPage(await moveTo(browser, index).open(ACCOUNT))
+      const [first, second, third] = [await signedIn(0), await signedIn(1), await signedIn(2)]
+      for (const browser of [first, second, third]) {
+        for (const index of [0, 1, 2]) expect(await isSignedOut(browser, index)).toBe(false)
+      }
+      const kept = new Map(first.cookies)
+      await first.press(await moveTo(first, 1).open(ACCOUNT), /^sign out$/i)
+      for (const [name, value] of kept) first.cookies.set(name, value)
+      for (const index of [2, 0, 1]) {
+        expect(await isSignedOut(first, index)).toBe(true)
+        for (const [name, value] of kept) first.cookies.set(name, value)
+      }
+      expect(await isSignedOut(second, 2)).toBe(false)
+      await second.press(await moveTo(second, 2).open('/account/sessions'), /^sign out everywhere$/i)
+      for (const index of [0, 1, 2]) expect(await isSignedOut(third, index)).toBe(true)
+    })
+
     it('an upload goes on at the node that began it, and is unknown at another [NODE-12] [NODE-13] [UP-90]', async () => {
       const file = await api.file(`chunked behind ${kind}`)
       const begun = await api.upload(file, CONTENT.subarray(0, 100_000), {
@@ -215,6 +311,7 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       const last = { 'Upload-ID': uploadId, ...part(100_000, 199_999, 200_000) }
       const rest = CONTENT.subarray(100_000)
       expectRefused(await at(2).upload(file, rest, last), 400, 'BAD_ARGS')
+      expectRefused(await api.upload(file, rest, { ...last, ...pinned(2) }), 400, 'BAD_ARGS')
       expectRefused(await at(2).upload(file, rest, { ...last, ...strictly(1) }), 503, 'INTERNAL_ERROR')
       expect((await api.get(`/files/${file}`)).json['content_state']).toBe('SYNCING')
       expect(await received(at(1), file, uploadId)).toBe(100_000)
@@ -253,14 +350,14 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
     })
 
     it('the balancer speaks like a node when none is there', async () => {
-      await Promise.all(nodes.map((server) => server.kill()))
+      await Promise.all(trio.nodes.map((server) => server.kill()))
       const answer = await api.get('/folders/root')
       expect([answer.status, answer.headers['content-type'], answer.json.type]).toEqual([
         503,
         'application/json',
         'INTERNAL_ERROR',
       ])
-      await Promise.all(nodes.map((server) => server.restart()))
+      await Promise.all(trio.nodes.map((server) => server.restart()))
       await expect
         .poll(() => Promise.all([0, 1, 2].map((index) => servedBy(strictly(index)))), { timeout: 60_000 })
         .toEqual([0, 1, 2].map(idOf))
@@ -268,6 +365,6 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
   })
 
   it('leave nothing broken behind', async () => {
-    for (const server of nodes) expect((await server.command('check')).stdout).toBe('no broken invariant\n')
+    expect((await node(1).command('check')).stdout).toBe('no broken invariant\n')
   })
 })

@@ -287,6 +287,16 @@ describe('health, as the deployments ask for it', () => {
     }
   })
 
+  it('is watched by metrics that exist', async () => {
+    const guide = readFileSync(join(ROOT, 'docs', 'operating.md'), 'utf8')
+    const named = new Set(
+      [...guide.matchAll(/\b(?:starling|nodejs|process)_[a-z_]+\b/g)].map(([name]) => name),
+    )
+    expect(named.size).toBeGreaterThan(4)
+    const { text } = await server.client().call('GET', '/metrics', { absolute: true })
+    for (const name of named) if (name !== 'starling_restored') expect(text).toContain(name)
+  })
+
   it('is told by the exit status of the check in the container', async () => {
     const check = join(ROOT, 'deploy', 'healthcheck.mjs')
     const env = { STARLING_PORT: String(server.port) }

@@ -47,7 +47,10 @@ export function freshAddress(): string {
   return `127.${1 + (process.pid % 250)}.${Math.floor(addresses / 250) % 250}.${2 + (addresses % 250)}`
 }
 
-export function openBrowser(server: TestServer, address = freshAddress()): Browser {
+/** Whatever speaks TLS: a server, or a load balancer in front of several. */
+export type Site = Pick<TestServer, 'host' | 'port' | 'ca' | 'origin'>
+
+export function openBrowser(server: Site, address = freshAddress()): Browser {
   const cookies = new Map<string, string>()
   const agent = new Agent({ keepAlive: true, localAddress: address, maxSockets: 16 })
 
@@ -204,7 +207,7 @@ function readingOf(answer: Answer): Reading {
 }
 
 /** Path and query when the address is of this site, undefined when it leads elsewhere. */
-function ownTarget(server: TestServer, from: string, location: string): string | undefined {
+function ownTarget(server: Site, from: string, location: string): string | undefined {
   const url = new URL(location, `${server.origin}${from}`)
   return url.origin === server.origin ? `${url.pathname}${url.search}` : undefined
 }

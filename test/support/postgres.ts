@@ -24,9 +24,15 @@ const START_WAIT_MAX_MS = 30_000
 const INSTALLED = '/usr/lib/postgresql'
 
 /** Durability is of no use to a cluster that is thrown away. */
+const CARELESS = `
+synchronous_commit = off
+`
+/** What was committed survives the server, if not the machine. */
+export const CAREFUL = `
+synchronous_commit = on
+`
 const SETTINGS = `
 fsync = off
-synchronous_commit = off
 full_page_writes = off
 max_connections = 300
 unix_socket_directories = ''
@@ -34,7 +40,10 @@ listen_addresses = '127.0.0.1'
 `
 
 export interface Cluster {
-  url: string
+  /** Changes with a crash. */
+  readonly url: string
+  /** Ends every process of the server at once, and starts it again, at another port. */
+  crash(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -68,32 +77,52 @@ export async function embeddedBinaries(): Promise<string> {
   }
 }
 
-export async function startCluster(binaries: string): Promise<Cluster> {
+export async function startCluster(binaries: string, settings = CARELESS): Promise<Cluster> {
   const owner = await clusterOwner()
   const folder = await mkdtemp(join(tmpdir(), 'starling-postgres-'))
   if (owner !== undefined) await chown(folder, owner.uid, owner.gid)
   const data = join(folder, 'data')
   const initdbArgs = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
   await promisify(execFile)(join(binaries, 'initdb'), initdbArgs, { ...owner, cwd: folder })
-  await writeFile(join(data, 'postgresql.auto.conf'), SETTINGS)
+  await writeFile(join(data, 'postgresql.auto.conf'), SETTINGS + settings)
+  let running = await launch()
 
-  const port = await freePort()
-  const server = spawnServer(join(binaries, 'postgres'), ['-D', data, '-p', String(port)], folder, owner)
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const stop = async (): Promise<void> => {
+  async function launch(): Promise<{ url: string; server: ChildProcess }> {
+    const port = await freePort()
+    const server = spawnServer(join(binaries, 'postgres'), ['-D', data, '-p', String(port)], folder, owner)
+    const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+    try {
+      await untilReady(url)
+      return { url, server }
+    } catch (error) {
+      const log = await readFile(join(folder, 'log'), 'utf8')
+      await end(server)
+      throw new Error(`PostgreSQL did not start: ${log}`, { cause: error })
+    }
+  }
+
+  async function end(server: ChildProcess): Promise<void> {
     const ended = new Promise((resolve) => server.once('exit', resolve))
     server.stdin?.end()
     await ended
-    await rm(folder, { recursive: true, force: true })
   }
-  try {
-    await untilReady(url)
-  } catch (error) {
-    const log = await readFile(join(folder, 'log'), 'utf8')
-    await stop()
-    throw new Error(`PostgreSQL did not start: ${log}`, { cause: error })
+
+  return {
+    get url() {
+      return running.url
+    },
+    async crash() {
+      const mark = join(folder, CRASH_MARK)
+      await writeFile(mark, '')
+      await end(running.server)
+      await rm(mark)
+      running = await launch()
+    },
+    async stop() {
+      await end(running.server)
+      await rm(folder, { recursive: true, force: true })
+    },
   }
-  return { url, stop }
 }
 
 interface Owner {
@@ -112,9 +141,12 @@ async function clusterOwner(): Promise<Owner | undefined> {
   throw new Error('PostgreSQL does not run as root, and there is no user postgres or nobody to run it as')
 }
 
+const CRASH_MARK = 'crash'
+
 /** The shell ends the server and removes its data when its input ends, so also when the test run is killed. */
-const KEEPER =
-  'folder=$1; shift; "$@" & server=$!; cat > /dev/null; kill -INT $server; wait $server; rm -rf "$folder"'
+const KEEPER = `folder=$1; shift; "$@" & server=$!; cat > /dev/null
+if [ -e "$folder/${CRASH_MARK}" ]; then kill -QUIT $server; wait $server
+else kill -INT $server; wait $server; rm -rf "$folder"; fi`
 
 function spawnServer(
   program: string,
@@ -160,5 +192,27 @@ export function freePort(): Promise<number> {
       const port = typeof address === 'object' && address !== null ? address.port : 0
       server.close(() => resolve(port))
     })
+  })
+}
+
+/**
+ * A port for a server that is ended and started again: systems give no such port to a connection that needs any, so it
+ * is still free when the server comes back.
+ */
+export async function steadyPort(): Promise<number> {
+  for (;;) {
+    const port = STEADY_PORTS_FROM + Math.floor(Math.random() * STEADY_PORTS)
+    if (await isFree(port)) return port
+  }
+}
+
+const STEADY_PORTS_FROM = 12_000
+const STEADY_PORTS = 20_000
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
   })
 }

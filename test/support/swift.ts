@@ -12,7 +12,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { freePort } from './postgres.js'
+import { steadyPort } from './postgres.js'
 
 const START_WAIT_MAX_MS = 60_000
 const REGION = 'us-east-1'
@@ -119,7 +119,7 @@ function requireProgram(path: string): void {
 }
 
 async function takePorts(): Promise<Ports> {
-  const [account = 0, container = 0, object = 0, proxy = 0] = await Promise.all(SERVERS.map(freePort))
+  const [account = 0, container = 0, object = 0, proxy = 0] = await Promise.all(SERVERS.map(steadyPort))
   return { account, container, object, proxy }
 }
 
