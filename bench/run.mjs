@@ -8,7 +8,9 @@ import * as download from './rows/download.mjs'
 import * as folder from './rows/folder.mjs'
 import * as growth from './rows/growth.mjs'
 import * as people from './rows/people.mjs'
+import * as replica from './rows/replica.mjs'
 import { BINARY } from './peers/starling.mjs'
+import * as signIn from './rows/sign-in.mjs'
 import * as smallFiles from './rows/small-files.mjs'
 import * as upload from './rows/upload.mjs'
 import { wrkMissing } from './support/load.mjs'
@@ -17,7 +19,7 @@ import { rowLines, tableHead } from './support/report.mjs'
 import { makeScope } from './support/scope.mjs'
 import { makeCertificate } from './support/tls.mjs'
 
-const FAMILIES = [download, upload, smallFiles, folder, children, people, growth]
+const FAMILIES = [download, upload, smallFiles, folder, children, people, signIn, replica, growth]
 
 const USAGE = `usage: node bench/run.mjs [--rounds N] [--only NAME] [--quick] [--out FILE] [--dir DIR]
 

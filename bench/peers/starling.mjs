@@ -19,27 +19,33 @@ const command = (data, ...args) =>
   run(BINARY, [...args, '--data', data, '--json'], { cwd: ROOT }).then(JSON.parse)
 
 /** Makes the user and a token on a data folder, whether or not a server runs on it. */
-export async function makeUser(data) {
-  await command(data, 'user', 'add', EMAIL, '--first-name', 'Bench', '--last-name', 'Mark')
+export async function makeUser(data, settings = []) {
+  await command(data, 'user', 'add', EMAIL, '--first-name', 'Bench', '--last-name', 'Mark', ...settings)
   const { access_token: token } = await command(
-    ...[data, 'token', 'add', '--user', EMAIL, '--scope', 'files.read,files.write'],
+    ...[data, 'token', 'add', '--user', EMAIL, '--scope', 'files.read,files.write', ...settings],
   )
   return token
 }
 
-/** A server on `data` (a new folder unless given); with `token` the user is there already. */
-export async function startStarling(context, { data = context.newFolder('starling'), token } = {}) {
+/**
+ * A server on `data` (a new folder unless given); with `token` the user is there already. `settings` are given to every
+ * command on that data.
+ */
+export async function startStarling(
+  context,
+  { data = context.newFolder('starling'), token, settings = [] } = {},
+) {
   const child = start(
     BINARY,
     [
       ...['serve', '--data', data, '--host', '127.0.0.1', '--port', '0', '--workers', '2'],
-      ...['--tls-cert', context.tls.certificate, '--tls-key', context.tls.key],
+      ...['--tls-cert', context.tls.certificate, '--tls-key', context.tls.key, ...settings],
     ],
     { cwd: ROOT },
   )
   const [, url] = await outputLine(child, /listening on (https:\S+)/)
   const tls = await untilAnswers(url, child)
-  const secret = token ?? (await makeUser(data))
+  const secret = token ?? (await makeUser(data, settings))
   const authorization = `Authorization: Bearer ${secret}`
 
   async function call(method, path, body) {

@@ -7,7 +7,8 @@ import { run, settledCpuSeconds, start, treeCpuSeconds } from './processes.mjs'
 const LOAD_PROCESS = fileURLToPath(new URL('./load-process.mjs', import.meta.url))
 const WRK = '/usr/bin/wrk'
 
-function message(child) {
+/** The next thing a client process says. */
+export function message(child) {
   return new Promise((resolve, reject) => {
     child.once('message', (value) => (value.failure ? reject(new Error(value.failure)) : resolve(value)))
     child.once('exit', (code) => reject(new Error(`a client ended with ${code}: ${child.complaints}`)))

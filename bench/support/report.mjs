@@ -1,5 +1,5 @@
 // Turns the samples of the rows into one table. It judges nothing but the bars the rows name, and it stops nothing.
-import { cpuOf, medianRatio, median, memoryOf, rateOf } from './statistics.mjs'
+import { cpuOf, medianRatio, median, memoryOf, quantile, rateOf } from './statistics.mjs'
 
 export const UNITS = {
   bytes: { rate: 'GiB/s', rateDigits: 2, cpu: 'CPU s/GiB', cpuFactor: 1, cpuDigits: 2 },
@@ -128,8 +128,30 @@ function memoryLine(row, results) {
   )
 }
 
+const QUANTILES = { p50: 50, p95: 95, p99: 99 }
+
+/** How long the answers of one contender took against another's, a line for each quantile. */
+export function latencyLines(row, results, { of, against, limits }) {
+  const [mine, other] = [results.get(of), results.get(against)]
+  return Object.entries(QUANTILES).map(([name, percent]) => {
+    const valueOf = ({ times }) => quantile(times, percent)
+    const text = (result) =>
+      result?.samples?.length ? `${number(median(result.samples.map(valueOf)), 2)} ms` : absence(result)
+    const ratio = medianRatio(mine?.samples ?? [], other?.samples ?? [], valueOf)
+    const result =
+      ratio === undefined
+        ? 'not measured'
+        : `${number(ratio, 2)} ×: ${ratio <= limits[name] ? 'met' : '**missed**'}`
+    return cells(
+      ...[`${row.title}: ${name} of the latency`, of, text(mine), '–', against, text(other), '–', '–', '–'],
+      ...[`latency ≤ ${limits[name]} ×`, result],
+    )
+  })
+}
+
 /** The lines of one row: its subject against every other contender, and the comparisons its bars ask for besides. */
 export function rowLines(row, results) {
+  if (row.lines !== undefined) return row.lines(row, results)
   const unit = UNITS[row.unit]
   const [first, ...others] = row.contenders.map(({ name }) => name)
   const pairs = row.pairs ?? others.map((other) => [first, other])

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs'
 export function makeScope(context) {
   const made = new Map()
   const servers = []
+  const helpers = []
   return {
     /** The value of the first call for this key, whoever asks; a failure is remembered too. */
     once(key, make) {
@@ -17,8 +18,14 @@ export function makeScope(context) {
       context.saw(server)
       return server
     },
+    /** The same for what is no contender and must outlive them. */
+    keep(helper) {
+      helpers.push(helper)
+      return helper
+    },
     async close() {
       await Promise.all(servers.map((server) => server.stop()))
+      await Promise.all(helpers.map((helper) => helper.stop()))
       for (const folder of context.takeFolders())
         rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
     },

@@ -4,6 +4,12 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
+/** The value that so many percent of the list do not exceed. */
+export function quantile(values, percent) {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]
+}
+
 export const rateOf = (sample) => sample.amount / sample.seconds
 export const cpuOf = (sample) => sample.cpuSeconds / sample.amount
 

@@ -71,10 +71,13 @@ async function download(call: Call, rule: ReadRule): Promise<void | Answer> {
       async ({ tx, caller, grants }) => {
         const state = await call.api.presence.stateOf(tx, caller, grants.object.object)
         const content = state === 'AVAILABLE' ? await call.api.downloads.find(tx, grants.object) : undefined
-        return { grant: grants.object, content }
+        return { grant: grants.object, state, content }
       },
     )
-    if (found.content === undefined) break
+    if (found.content === undefined) {
+      if (found.state === 'SYNCING') call.api.downloads.hasten(found.grant)
+      break
+    }
     const answer = await send(call, found.grant, found.content)
     if (answer !== 'missing') return answer
   }

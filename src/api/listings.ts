@@ -1,7 +1,6 @@
 import type { ReadGrant, Tx } from '../gate/grants.js'
 import { versionText } from '../model/version.js'
 import { children, listedFolder, parentPath } from '../service/listing.js'
-import { stateIn } from '../service/presence.js'
 import type { Call } from './route.js'
 import { objectId } from './views.js'
 
@@ -20,9 +19,10 @@ export async function childrenJson(
   const here = await call.api.presence.inFolder(tx, grant.caller, folder)
   // A folder's id is that of the viewpoint, and so is what its children say of their parent.
   const key = `${versionText(call.version)} ${shape.withParent} ${objectId(object)}`
-  const state = `${folder.listing} ${here.deselected} ${here.spent}`
+  const state = `${folder.listing} ${here.state}`
   const kept = call.api.listings.get(key, state)
   if (kept !== undefined) return kept
+  const states = await call.api.presence.statesIn(tx, folder, here)
   const { folders, files } = await children(tx, folder)
   const text = textInPieces()
   text.add(shape.withParent ? `{"parent":"${objectId(object)}","folders":[` : '{"folders":[')
@@ -31,11 +31,11 @@ export async function childrenJson(
   )
   text.add('],"files":[')
   files.forEach((file, index) =>
-    text.add((index === 0 ? '' : ',') + call.views.file(file, viewpoint, stateIn(here, file))),
+    text.add((index === 0 ? '' : ',') + call.views.file(file, viewpoint, states.of(file))),
   )
   text.add(']}')
   const bytes = text.bytes()
-  call.api.listings.keep(key, state, bytes)
+  if (!states.isPassing) call.api.listings.keep(key, state, bytes)
   return bytes
 }
 

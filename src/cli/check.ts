@@ -13,6 +13,7 @@ export function addCheckCommand(program: Command): void {
           db,
           blobs: parts.blobs,
           staging: parts.staging,
+          replica: parts.replica,
           nodeId,
           now: parts.now,
         })) {

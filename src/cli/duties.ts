@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { startCheckpointer } from '../db/checkpointer.js'
 import type { Logger } from '../nodes/log.js'
+import { repeat } from '../nodes/repeat.js'
+import { startReplica, type ReplicaDuty } from '../nodes/replica.js'
 import { localTurnstile, register, type Register } from '../nodes/turnstile.js'
 import type { Signal } from '../service/deps.js'
 import { postman, type Postman } from '../service/mail.js'
@@ -16,6 +18,7 @@ const MAIL_EVERY_MS = 1_000
 
 export interface Duties {
   readonly shared: Register
+  readonly replica: ReplicaDuty | undefined
   /** Tells the other nodes. */
   signal(signal: Signal): void
   /** Set by whoever runs the processes of the node: what the other nodes tell. */
@@ -35,14 +38,16 @@ export async function startDuties(
     settings.database === undefined
       ? startCheckpointer(installation.dataDir, { log: (text) => log.warn(text) })
       : undefined
+  const deps = commandDeps(installation, (message, error) => log.error({ err: error }, message))
   const broom = sweep(
     {
-      ...commandDeps(installation, (message, error) => log.error({ err: error }, message)),
+      ...deps,
       turnstile: localTurnstile(shared, 0),
       uploadLifetimeMs: settings.uploadLifetimeMs,
     },
     installation.db,
   )
+  const replica = await startReplica(deps, installation.db, (message) => log.info(message))
   const mails = await openMails(settings, installation, log)
   const stops = [
     repeat(MAIL_EVERY_MS, () => mails.deliver(), log),
@@ -52,11 +57,16 @@ export async function startDuties(
   ]
   const duties: Duties = {
     shared,
-    signal: ({ sid }) => signals?.send(sid),
+    replica,
+    signal({ sid }) {
+      signals?.send(sid)
+      replica?.wake()
+    },
     heed: () => undefined,
     async stop() {
       mails.stop()
       await signals?.close()
+      await replica?.stop()
       for (const stop of stops) await stop()
       await checkpointer?.stop()
     },
@@ -67,7 +77,10 @@ export async function startDuties(
       : (await import('../db/signals.js')).openSignals({
           url: settings.database,
           sender: installation.nodeId,
-          onMessage: (sid) => duties.heed({ sid }),
+          onMessage: (sid) => {
+            duties.heed({ sid })
+            replica?.wake()
+          },
           log: (text) => log.warn(text),
         })
   return duties
@@ -81,26 +94,4 @@ async function openMails(settings: ServeSettings, installation: Installation, lo
       : await smtpTransport(smtp, from)
   const complain = (message: string, error: unknown): void => log.error({ err: error }, message)
   return postman({ db: installation.db, now: Date.now, transport, retryMs, complain })
-}
-
-/** Runs a task at once and then again and again, never twice at a time. */
-function repeat(everyMs: number, task: () => Promise<unknown>, log: Logger): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve()
-  let isIdle = true
-  const run = (): void => {
-    if (!isIdle) return
-    isIdle = false
-    running = task()
-      .catch((error: unknown) => log.error({ err: error }, 'a duty of the node failed'))
-      .finally(() => {
-        isIdle = true
-      })
-  }
-  run()
-  const timer = setInterval(run, everyMs)
-  timer.unref()
-  return async () => {
-    clearInterval(timer)
-    await running
-  }
 }

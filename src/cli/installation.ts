@@ -1,6 +1,7 @@
 import { access, constants, mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { openDiskStore } from '../blob/disk.js'
+import type { Replica } from '../blob/replica.js'
 import type { S3Address } from '../blob/s3-address.js'
 import { openStaging } from '../blob/staging.js'
 import type { BlobStore, BlobTarget } from '../blob/store.js'
@@ -21,7 +22,7 @@ export interface Installation {
   readonly dataDir: string
   readonly nodeId: string
   readonly db: Db
-  readonly parts: Pick<ServiceDeps, 'nodeId' | 'now' | 'blobs' | 'staging'>
+  readonly parts: Pick<ServiceDeps, 'nodeId' | 'now' | 'blobs' | 'staging' | 'replica'>
   close(): Promise<void>
 }
 
@@ -32,6 +33,8 @@ export interface InstallationSettings {
   readonly database: string | undefined
   readonly content?: S3Address | undefined
   readonly contentCredentials?: string | undefined
+  /** The folder of the node's own copy of content. */
+  readonly replica?: string | undefined
 }
 
 export async function openInstallation(
@@ -54,7 +57,9 @@ export async function openInstallation(
     })
     const blobs = await openContent(settings, dataDir, facts, log)
     const staging = await openStaging(join(dataDir, 'staging'))
-    return { dataDir, nodeId, db, parts: { nodeId, now: Date.now, blobs, staging }, close: () => db.close() }
+    const replica = await openCopy(settings.replica)
+    const parts = { nodeId, now: Date.now, blobs, staging, replica }
+    return { dataDir, nodeId, db, parts, close: () => db.close() }
   } catch (error) {
     await db.close()
     throw error
@@ -96,6 +101,13 @@ export async function openStore(
   })
 }
 
+async function openCopy(directory: string | undefined): Promise<Replica | undefined> {
+  if (directory === undefined) return undefined
+  const { openReplica, prepareReplica } = await import('../blob/replica.js')
+  await prepareReplica(resolve(directory))
+  return openReplica(resolve(directory))
+}
+
 async function prepareFolder(dataDir: string): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 })
@@ -120,6 +132,7 @@ export function commandDeps(
     ...installation.parts,
     turnstile: localTurnstile(register(1), 0),
     signal: () => undefined,
+    askFor: () => undefined,
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: Number.MAX_SAFE_INTEGER,
     quotaBytes: null,

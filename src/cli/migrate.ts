@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openStaging } from '../blob/staging.js'
+import { startCheckpointer } from '../db/checkpointer.js'
 import { openBare, SQLITE_FILE_NAME, type BareDatabase } from '../db/open.js'
 import { knownIdentity } from '../nodes/identity.js'
 import { lockDataFolder } from '../nodes/lock.js'
@@ -72,8 +73,11 @@ async function migrateFrom(
 ): Promise<Relocated> {
   const facts = await readFacts(source)
   refuseWrongContent(facts, settings)
-  const target =
-    settings.toDatabase === undefined ? undefined : await openBare({ url: settings.toDatabase.url, dataDir })
+  const { toDatabase } = settings
+  const target = toDatabase === undefined ? undefined : await openBare({ url: toDatabase.url, dataDir })
+  // Without it the log of SQLite would grow by all that is copied.
+  const checkpointer =
+    toDatabase !== undefined && toDatabase.url === undefined ? startCheckpointer(dataDir) : undefined
   try {
     return await relocate({
       source,
@@ -85,6 +89,7 @@ async function migrateFrom(
       report: reporter(),
     })
   } finally {
+    await checkpointer?.stop()
     await target?.db.close()
   }
 }

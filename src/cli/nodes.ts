@@ -9,8 +9,10 @@ import {
   select,
   setCapacity,
   type MemberRow,
+  type NodeRow,
 } from '../db/nodes.js'
 import { findObject, insideOf } from '../db/objects.js'
+import { sumReplica } from '../db/replicas.js'
 import { sumStagedBytes } from '../db/uploads.js'
 import type { Tx } from '../db/db.js'
 import { Failure } from '../model/failures.js'
@@ -25,7 +27,7 @@ import { byteCount } from './users.js'
 export function addNodeCommands(program: Command): void {
   const node = program.command('node').description('this node and what it holds')
 
-  leaf(node, 'show', 'id, capacity, use and deselected folders').action(
+  leaf(node, 'show', 'id, capacity, use, local copy and deselected folders').action(
     async (_: unknown, command: Command) => {
       await withInstallation(command, async (context) => {
         const shown = await context.read((tx) => facts(tx, context))
@@ -33,6 +35,7 @@ export function addNodeCommands(program: Command): void {
           `id          ${shown.id}`,
           `capacity    ${shown.capacity ?? 'the disk'}`,
           `used        ${shown.used}`,
+          ...replicaLines(shown.replica),
           ...shown.deselected.map((id) => `deselected  ${id}`),
         ])
       })
@@ -133,16 +136,53 @@ function memberFacts(
 async function facts(
   tx: Tx,
   context: Context,
-): Promise<{ id: string; capacity?: number; used: number; deselected: string[] }> {
+): Promise<{ id: string; capacity?: number; used: number; deselected: string[]; replica?: ReplicaFacts }> {
   const { nodeId } = context.installation
   const row = await findNode(tx, nodeId)
+  const isReplica = row?.replica === 1
   const deselected = await listDeselections(tx, nodeId)
   return {
     id: nodeId,
     ...(row === undefined || row.capacity === null ? {} : { capacity: row.capacity }),
-    used: (row?.used ?? 0) + (await sumStagedBytes(tx, nodeId)),
+    used: ((isReplica ? row.held : row?.used) ?? 0) + (await sumStagedBytes(tx, nodeId)),
     deselected: deselected.map((folder) => formatId(folder.sid, folder.oid)),
+    ...(isReplica ? { replica: await replicaFacts(tx, row) } : {}),
   }
+}
+
+/** How far the node's own copy of content is. */
+interface ReplicaFacts {
+  held: number
+  held_bytes: number
+  missing: number
+  missing_bytes: number
+  failed: number
+  /** Since when the content store is away. */
+  waiting_since?: string
+}
+
+async function replicaFacts(tx: Tx, { id, stalled_ms: stalledMs }: NodeRow): Promise<ReplicaFacts> {
+  const sums = await sumReplica(tx, id)
+  return {
+    held: sums.held_count,
+    held_bytes: sums.held_bytes,
+    missing: sums.missing_count,
+    missing_bytes: sums.missing_bytes,
+    failed: sums.failed_count,
+    ...(stalledMs === null ? {} : { waiting_since: new Date(stalledMs).toISOString() }),
+  }
+}
+
+function replicaLines(replica: ReplicaFacts | undefined): string[] {
+  if (replica === undefined) return []
+  return [
+    `held        ${replica.held} contents, ${replica.held_bytes} bytes`,
+    `missing     ${replica.missing} contents, ${replica.missing_bytes} bytes`,
+    `failed      ${replica.failed} contents`,
+    ...(replica.waiting_since === undefined
+      ? []
+      : [`waiting     for the content store since ${replica.waiting_since}`]),
+  ]
 }
 
 async function findFolder(tx: Tx, text: string): Promise<{ sid: string; oid: string }> {

@@ -7,11 +7,12 @@ import { setCapacity } from '../db/nodes.js'
 import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
-import { workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
+import { answerHash, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
 import { localTurnstile } from '../nodes/turnstile.js'
+import { threadHasher } from '../service/hasher.js'
 import { startDuties, type Duties } from './duties.js'
 import { openInstallation, type Installation } from './installation.js'
 import { buildServer, type Server } from './server.js'
@@ -136,7 +137,10 @@ async function runAlone(
         server.heed(signal)
         duties.signal(signal)
       },
+      askFor: (hash) => duties.replica?.want(hash),
       metrics: undefined,
+      hasher: threadHasher(),
+      duties: duties.replica?.metrics,
     },
     log,
   )
@@ -149,6 +153,7 @@ async function runAlone(
 
 async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger): Promise<Started> {
   const aggregator = new AggregatorRegistry()
+  const hasher = threadHasher()
   let isStopping = false
   let fail: (error: Error) => void = () => undefined
   let listening = 0
@@ -188,12 +193,15 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
     else if (message.say === 'signal') {
       broadcast({ say: 'signal', signal: message.signal })
       duties.signal(message.signal)
-    } else if (message.say === 'metrics?') {
+    } else if (message.say === 'want') duties.replica?.want(message.hash)
+    else if (message.say === 'metrics?') {
       const { question } = message
-      aggregator.clusterMetrics().then(
-        (text) => tell(worker, { say: 'metrics', question, text }),
+      Promise.all([aggregator.clusterMetrics(), duties.replica?.metrics()]).then(
+        ([text, more = '']) => tell(worker, { say: 'metrics', question, text: text + more }),
         () => tell(worker, { say: 'metrics', question, text: '' }),
       )
+    } else if (message.say === 'hash?') {
+      void answerHash(hasher, message).then((answer) => tell(worker, answer))
     }
   }
 
@@ -262,7 +270,9 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
       {
         turnstile: channel.turnstile,
         signal: (signal) => channel.tell({ say: 'signal', signal }),
+        askFor: (hash) => channel.tell({ say: 'want', hash }),
         metrics: channel.metrics,
+        hasher: channel.hasher,
       },
       log,
     )

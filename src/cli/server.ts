@@ -24,6 +24,7 @@ import { devices, deviceUses } from '../service/devices.js'
 import { ldapDirectory } from '../service/directory.js'
 import { downloads } from '../service/downloads.js'
 import { invitees } from '../service/invitees.js'
+import type { Hasher } from '../service/hasher.js'
 import { passwordQueue } from '../service/password-queue.js'
 import { passwords } from '../service/passwords.js'
 import { presence } from '../service/presence.js'
@@ -48,8 +49,14 @@ export interface Server {
 export interface Neighbours {
   readonly turnstile: Turnstile
   readonly signal: (signal: Signal) => void
+  /** Somebody asked for content that the node's own copy lacks. */
+  readonly askFor: (hash: string) => void
   /** What all processes of the node have counted; absent: this one is alone. */
   readonly metrics: (() => Promise<string>) | undefined
+  /** The one of the node. */
+  readonly hasher: Hasher
+  /** What the process that does the duties of the node has counted, where this one is alone with it. */
+  readonly duties?: (() => Promise<string>) | undefined
 }
 
 /** One process that answers requests, put together from its parts. */
@@ -60,18 +67,24 @@ export async function buildServer(
   log: Logger,
 ): Promise<Server> {
   const { db, nodeId, dataDir } = installation
-  const disk = await watchDiskSpace(dataDir)
+  const disks = await Promise.all(
+    [
+      dataDir,
+      ...(installation.parts.replica === undefined ? [] : [installation.parts.replica.directory]),
+    ].map(watchDiskSpace),
+  )
   const complain: ServiceDeps['complain'] = (message, error) => log.error({ err: error }, message)
   const deps: ServiceDeps = {
     ...installation.parts,
     turnstile: neighbours.turnstile,
     signal: neighbours.signal,
-    diskFreeBytes: disk.freeBytes,
+    askFor: neighbours.askFor,
+    diskFreeBytes: () => Math.min(...disks.map((disk) => disk.freeBytes())),
     uploadLifetimeMs: settings.uploadLifetimeMs,
     quotaBytes: settings.quotaBytes,
     signUpPolicy: settings.signUpPolicy,
     passwordLengthMin: settings.passwordLengthMin,
-    hashing: passwordQueue(),
+    hashing: passwordQueue(neighbours.hasher),
     directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
     publicUrl: settings.baseUrl,
     complain,
@@ -113,7 +126,7 @@ export async function buildServer(
     isStopping: () => listener.isStopping,
     checkAdmin: (exchange) => checkAdmin(db, auth, exchange),
     behindProxy: settings.behindProxy,
-    metrics: neighbours.metrics ?? (() => counted.registry.metrics()),
+    metrics: neighbours.metrics ?? (() => ownMetrics(counted.registry, neighbours.duties)),
   })
   const tls = settings.behindProxy ? undefined : await readTls(settings)
   const pages = signInDoor(settings, deps, db, (exchange) => baseUrlOf(settings, exchange), tls?.cert)
@@ -154,11 +167,15 @@ export async function buildServer(
     async stop() {
       await listener.stop()
       downloadsUnderWay.stop()
-      disk.stop()
+      for (const disk of disks) disk.stop()
       await uses.stop()
       await installation.close()
     },
   }
+}
+
+async function ownMetrics(registry: Registry, duties: Neighbours['duties']): Promise<string> {
+  return (await registry.metrics()) + ((await duties?.()) ?? '')
 }
 
 /** For what belongs to those who run the installation. */

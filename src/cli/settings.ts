@@ -45,6 +45,12 @@ const COMMON: readonly Setting[] = [
     fallback: 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment',
     help: 'file with the keys of the S3 store',
   },
+  {
+    name: 'replica',
+    kind: 'text',
+    fallback: 'none: content is read through',
+    help: "folder of the node's own copy of an S3 store's content",
+  },
   { name: 'password-min', kind: 'number', fallback: '8', help: 'characters that a password must have' },
   {
     name: 'ldap',
@@ -186,6 +192,8 @@ export interface CommonSettings {
   /** Where an S3 store is; without one content is files in the data folder. */
   readonly content: S3Address | undefined
   readonly contentCredentials: string | undefined
+  /** The folder of the node's own copy of what is in the S3 store. */
+  readonly replica: string | undefined
   readonly passwordLengthMin: number
   readonly ldap: LdapSettings | undefined
 }
@@ -279,11 +287,17 @@ function readConfig(path: string): Record<string, unknown> {
 }
 
 export function commonSettings(values: Values): CommonSettings {
+  const content = contentAddress(values.text('content'))
+  const replica = values.text('replica')
+  if (replica !== undefined && content === undefined) {
+    throw new UsageError('--replica is a copy of what is in an S3 store: it needs --content s3://…')
+  }
   return {
     dataDir: values.text('data') ?? './data',
     database: values.text('database'),
-    content: contentAddress(values.text('content')),
+    content,
     contentCredentials: values.text('content-credentials'),
+    replica,
     passwordLengthMin: values.number('password-min', { min: 1 }) ?? 8,
     ldap: ldapSettings(values),
   }

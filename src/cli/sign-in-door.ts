@@ -18,6 +18,7 @@ import { secondFactor } from '../service/second-factor.js'
 import { sessions } from '../service/sessions.js'
 import { setUp } from '../service/set-up.js'
 import { signIn } from '../service/sign-in.js'
+import { signUpCodes } from '../service/sign-up-codes.js'
 import { tokens } from '../service/tokens.js'
 import type { ServeSettings } from './settings.js'
 
@@ -64,6 +65,7 @@ export function signInDoor(
     profiles: profiles(shared),
     resets: resets({ ...shared, lifetimeMs: lives.resetMs, complain }),
     signUps: signUps(deps, db),
+    signUpCodes: signUpCodes(deps, { db, guesses: counts, lifetimeMs: lives.signUpMs }),
     setUp: setUp(shared),
     passwordLengthMin,
     isSignUpOpen: signUpPolicy === 'open',

@@ -8,6 +8,7 @@ export interface SignInSettings {
   readonly codeMs: number
   readonly consentMs: number
   readonly resetMs: number
+  readonly signUpMs: number
   readonly failuresMax: number
   readonly failuresWindowMs: number
 }
@@ -19,6 +20,7 @@ export const SIGN_IN_SETTINGS: readonly Setting[] = [
   seconds('code-lifetime', '600', 'life of an authorization code'),
   seconds('consent-lifetime', '3600', 'time for an answer on the consent page'),
   seconds('reset-lifetime', '86400', 'life of a link to set a new password'),
+  seconds('sign-up-lifetime', '86400', 'life of the mail that confirms an address, where sign-up is open'),
   {
     name: 'failures-max',
     kind: 'number',
@@ -44,6 +46,7 @@ export function signInSettings(values: Values): SignInSettings {
     codeMs: whole('code-lifetime') * 1000,
     consentMs: whole('consent-lifetime') * 1000,
     resetMs: whole('reset-lifetime') * 1000,
+    signUpMs: whole('sign-up-lifetime') * 1000,
     failuresMax: whole('failures-max'),
     failuresWindowMs: whole('failures-window') * 1000,
   }

@@ -38,11 +38,11 @@ export async function moveBlob(tx: Tx, hash: string, place: string): Promise<str
 export function deleteUnnamedBlobs(
   tx: Tx,
   hashes: readonly string[],
-): Promise<{ size: number; place: string | null }[]> {
+): Promise<{ hash: string; size: number; place: string | null }[]> {
   const list = hashes.map((_, index) => `$${index + 1}`).join(', ')
-  return tx.all<{ size: number; place: string | null }>(
+  return tx.all<{ hash: string; size: number; place: string | null }>(
     `DELETE FROM blobs WHERE hash IN (${list}) AND NOT EXISTS (SELECT 1 FROM objects WHERE content = blobs.hash)
-     RETURNING size, place`,
+     RETURNING hash, size, place`,
     ...hashes,
   )
 }

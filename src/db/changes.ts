@@ -35,3 +35,24 @@ export async function settleFact(tx: Tx, key: string, value: string): Promise<st
 export async function ensureEpoch(tx: Tx, epoch: string): Promise<void> {
   await tx.run(`INSERT INTO meta (key, value) VALUES ('epoch', $1) ON CONFLICT (key) DO NOTHING`, epoch)
 }
+
+export interface LoggedChange {
+  readonly seq: number
+  readonly action: string
+  readonly before: string
+  readonly after: string
+}
+
+export async function newestSequence(tx: Tx): Promise<number> {
+  const row = await tx.get<{ seq: number }>('SELECT COALESCE(MAX(seq), 0) AS seq FROM changes')
+  return row?.seq ?? 0
+}
+
+/** The log behind a number, the oldest first. */
+export function listChangesBehind(tx: Tx, seq: number, rowsMax: number): Promise<LoggedChange[]> {
+  return tx.all<LoggedChange>(
+    'SELECT seq, action, before, after FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2',
+    seq,
+    rowsMax,
+  )
+}

@@ -5,11 +5,18 @@ export interface NodeRow {
   id: string
   capacity: number | null
   used: number
+  /** What the node holds on a disk of its own, where it keeps a local copy. */
+  held: number
+  /** Grows with each change of that. */
+  held_rev: number
+  replica: number
+  stalled_ms: number | null
 }
 
 export function findNode(tx: Tx, id: string): Promise<NodeRow | undefined> {
   return tx.get<NodeRow>(
-    `SELECT id, capacity, CAST((SELECT SUM(used) FROM nodes) AS BIGINT) AS used FROM nodes WHERE id = $1`,
+    `SELECT id, capacity, CAST((SELECT SUM(used) FROM nodes) AS BIGINT) AS used, held, held_rev, replica, stalled_ms
+     FROM nodes WHERE id = $1`,
     id,
   )
 }

@@ -8,4 +8,5 @@ export async function deleteEndedSignIns(tx: Tx, nowMs: number, codesBeforeMs: n
   await tx.run('DELETE FROM codes WHERE expires_ms <= $1', codesBeforeMs)
   await tx.run('DELETE FROM spent_forms WHERE expires_ms <= $1', nowMs)
   await tx.run('DELETE FROM resets WHERE expires_ms <= $1', nowMs)
+  await tx.run('DELETE FROM sign_up_codes WHERE expires_ms <= $1', nowMs)
 }

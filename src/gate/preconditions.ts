@@ -7,6 +7,7 @@ import type { ContentState } from '../model/content-state.js'
 const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = {
   DESELECTED: 'd',
   INSUFFICIENT_STORAGE: 'i',
+  SYNCING: 's',
 }
 
 /**
@@ -14,7 +15,9 @@ const STATE_MARKS: Readonly<Partial<Record<ContentState, string>>> = {
  * a mark, so that a conditional GET sees it change; a condition on a write ignores the mark.
  */
 export function metadataTag(object: ObjectRow, state?: ContentState): string {
-  const mark = state === undefined ? undefined : STATE_MARKS[state]
+  // A file without content is as it is on every node.
+  const isPlain = state === undefined || (state === 'SYNCING' && object.content === null)
+  const mark = isPlain ? undefined : STATE_MARKS[state]
   return `${object.sid.slice(0, 8)}${object.oid.slice(0, 16)}-${object.rev}${mark ?? ''}`
 }
 

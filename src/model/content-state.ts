@@ -4,14 +4,15 @@ export type ContentState = 'AVAILABLE' | 'SYNCING' | 'DESELECTED' | 'INSUFFICIEN
 export type ContentFacts = {
   /** The node is set not to hold the folder of the file. */
   deselected: boolean
-  hasContent: boolean
-  /** The capacity of the node is used up. */
+  /** The file has content, and the node has it. */
+  isHere: boolean
+  /** The node has no room for it. */
   spent: boolean
 }
 
 /** The facts in order of precedence. */
-export function contentState({ deselected, hasContent, spent }: ContentFacts): ContentState {
+export function contentState({ deselected, isHere, spent }: ContentFacts): ContentState {
   if (deselected) return 'DESELECTED'
-  if (hasContent) return 'AVAILABLE'
+  if (isHere) return 'AVAILABLE'
   return spent ? 'INSUFFICIENT_STORAGE' : 'SYNCING'
 }

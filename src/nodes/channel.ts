@@ -1,5 +1,6 @@
 /** The words that the processes of a node say to each other. */
 import type { Signal, Turnstile } from '../service/deps.js'
+import type { Hasher } from '../service/hasher.js'
 import { once, type EnterRequest, type EnterResult } from './turnstile.js'
 
 export type ToPrimary =
@@ -8,13 +9,24 @@ export type ToPrimary =
   | ({ readonly say: 'enter'; readonly ticket: number } & EnterRequest)
   | { readonly say: 'leave'; readonly ticket: number }
   | { readonly say: 'signal'; readonly signal: Signal }
+  | { readonly say: 'want'; readonly hash: string }
   | { readonly say: 'metrics?'; readonly question: number }
+  | HashQuestion
+
+/** Without a hash to compare with, one is made. */
+interface HashQuestion {
+  readonly say: 'hash?'
+  readonly question: number
+  readonly password: string
+  readonly hash: string | undefined
+}
 
 export type ToWorker =
   | { readonly say: 'entered'; readonly ticket: number; readonly result: EnterResult }
   | { readonly say: 'signal'; readonly signal: Signal }
   | { readonly say: 'full'; readonly isFull: boolean }
   | { readonly say: 'metrics'; readonly question: number; readonly text: string }
+  | { readonly say: 'hashed'; readonly question: number; readonly result: string | boolean | undefined }
   | { readonly say: 'stop' }
 
 export interface WorkerChannel {
@@ -23,12 +35,15 @@ export interface WorkerChannel {
   tell(message: ToPrimary, sent?: () => void): void
   /** What all processes of the node have counted. */
   metrics(): Promise<string>
+  /** The one of the node: however many processes serve, one thread hashes. */
+  readonly hasher: Hasher
 }
 
 /** A worker's end of the channel to the primary. */
 export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop(): void }): WorkerChannel {
   const entering = new Map<number, (result: EnterResult) => void>()
   const asking = new Map<number, (text: string) => void>()
+  const hashing = new Map<number, (result: string | boolean | undefined) => void>()
   let lastNumber = 0
   let isFull = false
 
@@ -39,10 +54,21 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
   process.on('message', (received: ToWorker | { say?: undefined }) => {
     if (received.say === 'entered') settle(entering, received.ticket, received.result)
     else if (received.say === 'metrics') settle(asking, received.question, received.text)
+    else if (received.say === 'hashed') settle(hashing, received.question, received.result)
     else if (received.say === 'full') isFull = received.isFull
     else if (received.say === 'signal') handlers.onSignal(received.signal)
     else if (received.say === 'stop') handlers.onStop()
   })
+
+  async function hash(password: string, known: string | undefined): Promise<string | boolean> {
+    const question = (lastNumber += 1)
+    const result = await new Promise<string | boolean | undefined>((resolve) => {
+      hashing.set(question, resolve)
+      tell({ say: 'hash?', question, password, hash: known })
+    })
+    if (result === undefined) throw new Error('the primary could not hash')
+    return result
+  }
 
   return {
     tell,
@@ -65,7 +91,21 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
         asking.set(question, resolve)
         tell({ say: 'metrics?', question })
       }),
+    hasher: {
+      hash: async (password) => String(await hash(password, undefined)),
+      verify: async (known, password) => (await hash(password, known)) === true,
+    },
   }
+}
+
+/** The primary's answer to a worker that wants something hashed. */
+export async function answerHash(
+  hasher: Hasher,
+  { question, password, hash }: HashQuestion,
+): Promise<ToWorker> {
+  const work = hash === undefined ? hasher.hash(password) : hasher.verify(hash, password)
+  const result = await work.catch(() => undefined)
+  return { say: 'hashed', question, result }
 }
 
 function settle<T>(waiting: Map<number, (value: T) => void>, number: number, value: T): void {

@@ -174,6 +174,9 @@ export function adminAppPages(
 
     async remove(request) {
       const id = idOf(request)
+      if (request.form.one('confirm') !== 'on') {
+        return showOne(request, { problem: TEXTS.adminApps.removeUnconfirmed, status: 400 })
+      }
       await deps.gate.adminWriting(request.exchange, (tx, admin) => deps.apps.remove(tx, admin, id))
       replyRedirect(request.exchange, PATH)
     },

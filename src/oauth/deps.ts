@@ -11,6 +11,7 @@ import type { Sessions } from '../service/sessions.js'
 import type { SetUp } from '../service/set-up.js'
 import type { SignIn } from '../service/sign-in.js'
 import type { SignUps } from '../service/invitees-signup.js'
+import type { SignUpCodes } from '../service/sign-up-codes.js'
 
 /** What the door stands on; put together in `cli`. */
 export interface OauthDeps {
@@ -26,6 +27,7 @@ export interface OauthDeps {
   readonly profiles: Profiles
   readonly resets: Resets
   readonly signUps: SignUps
+  readonly signUpCodes: SignUpCodes
   readonly setUp: SetUp
   readonly passwordLengthMin: number
   /** Anybody may sign up, without an invitation. */

@@ -11,13 +11,18 @@ import { TEXTS } from './texts.js'
 type Handler = (request: PageRequest) => Promise<void>
 
 export function resetPages(deps: OauthDeps): Record<'getForgot' | 'postForgot' | 'get' | 'post', Handler> {
-  function showForgot(request: PageRequest, isSent: boolean): void {
+  function showForgot(
+    request: PageRequest,
+    news: { isSent?: boolean; status?: number; problem?: string } = {},
+  ): void {
     replyPage(request.exchange, {
       title: TEXTS.forgot.title,
-      body: isSent
+      status: news.status ?? 200,
+      body: news.isSent
         ? html`${notice(TEXTS.forgot.sent)}
             <p class="links"><a href="/sign-in">${TEXTS.signIn.title}</a></p>`
-        : html`<p>${TEXTS.forgot.about}</p>
+        : html`${problem(news.problem)}
+            <p>${TEXTS.forgot.about}</p>
             ${form({
               action: '/forgot',
               formToken: formToken(request),
@@ -73,14 +78,19 @@ export function resetPages(deps: OauthDeps): Record<'getForgot' | 'postForgot' |
 
   return {
     getForgot: (request) => {
-      showForgot(request, false)
+      showForgot(request)
       return Promise.resolve()
     },
 
     async postForgot(request) {
       const { exchange, form: posted } = request
-      await deps.resets.ask(posted.one('email') ?? '', exchange.client, mailFor(exchange))
-      showForgot(request, true)
+      try {
+        await deps.resets.ask(posted.one('email') ?? '', exchange.client, mailFor(exchange))
+      } catch (error) {
+        if (!(error instanceof Failure) || error.kind !== 'badArgs') throw error
+        return showForgot(request, { status: 400, problem: sentence(error.message) })
+      }
+      showForgot(request, { isSent: true })
     },
 
     async get(request) {

@@ -65,6 +65,7 @@ export function pageRows(deps: OauthDeps): readonly PageRow[] {
     anyone('/sign-out', undefined, signIn.signOut),
     person('/sign-out/everywhere', undefined, signIn.signOutEverywhere),
     anyone('/sign-up', signUp.get, signUp.post),
+    anyone('/sign-up/address', undefined, signUp.postAddress),
     anyone('/set-up', signUp.getSetUp, signUp.postSetUp),
     anyone('/forgot', reset.getForgot, reset.postForgot),
     anyone('/reset', reset.get, reset.post),

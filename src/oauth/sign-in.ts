@@ -30,13 +30,18 @@ export interface SignInNews {
   readonly problem?: string
   readonly notice?: string | undefined
   readonly email?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
+
+/** Seconds after which it may be worth another try, where nobody knows better. */
+const RETRY_AFTER = '30'
 
 export function showSignIn(request: PageRequest, on: Continuation, news: SignInNews = {}): void {
   const { appName } = on
   replyPage(request.exchange, {
     title: TEXTS.signIn.title,
     status: news.status ?? 200,
+    headers: news.headers ?? {},
     formsLeave: leaves(on.next),
     body: html`${appName === undefined ? '' : html`<p>${withName(TEXTS.signIn.continueTo, appName)}</p>`}
       ${problem(news.problem)} ${notice(news.notice)}
@@ -106,11 +111,11 @@ export function showWayIn(request: PageRequest, on: Continuation): void {
   else showSignIn(request, on)
 }
 
-const NEWS: Readonly<Record<string, string>> = {
-  over: TEXTS.signIn.over,
-  'password-set': TEXTS.signIn.passwordIsSet,
-  'signed-out': TEXTS.signIn.signedOut,
-}
+const NEWS: ReadonlyMap<string, string> = new Map([
+  ['over', TEXTS.signIn.over],
+  ['password-set', TEXTS.signIn.passwordIsSet],
+  ['signed-out', TEXTS.signIn.signedOut],
+])
 
 export function signInPages(
   deps: OauthDeps,
@@ -129,7 +134,7 @@ export function signInPages(
     get: (request) => {
       const next = safeTarget(request.query.one('next'))
       if (request.visit.stage === 'full') replyRedirect(request.exchange, next)
-      else showSignIn(request, { next }, { notice: NEWS[request.query.one('news') ?? ''] })
+      else showSignIn(request, { next }, { notice: NEWS.get(request.query.one('news') ?? '') })
       return Promise.resolve()
     },
 
@@ -151,7 +156,12 @@ export function signInPages(
         return showSignIn(
           request,
           { next },
-          { status: 503, problem: TEXTS.signIn.unavailable(sentence(error.message)), email },
+          {
+            status: 503,
+            problem: TEXTS.signIn.unavailable(sentence(error.message)),
+            email,
+            headers: { 'Retry-After': RETRY_AFTER, ...error.headers },
+          },
         )
       }
       if (signedIn === undefined) {

@@ -1,7 +1,9 @@
-import { html } from '../http/html.js'
+import type { Exchange } from '../http/exchange.js'
+import { html, type Markup } from '../http/html.js'
 import { Failure } from '../model/failures.js'
+import type { SignUpMail } from '../service/sign-up-codes.js'
 import type { OauthDeps } from './deps.js'
-import { field, form, problem, replyPage, replyRedirect, withName } from './page.js'
+import { field, form, notice, problem, replyPage, replyRedirect, withName } from './page.js'
 import { formToken, giveBrowser, giveSession, whereabouts, type PageRequest } from './requests.js'
 import { sentence } from './sentences.js'
 import { TEXTS } from './texts.js'
@@ -27,28 +29,59 @@ function newsOf(error: unknown): News {
   return { status, problem: sentence(error.message) }
 }
 
-/** The two ways to an account of one's own: by an invitation, and as the first person of an installation. */
-export function signUpPages(deps: OauthDeps): Record<'get' | 'post' | 'getSetUp' | 'postSetUp', Handler> {
-  async function show(request: PageRequest, news: News = {}): Promise<void> {
-    const code = codeOf(request)
-    const invited = code === '' ? undefined : await deps.signUps.addressFor(code)
+/** The ways to an account of one's own: by an invitation, by a mail to oneself, and as the first person of all. */
+export function signUpPages(
+  deps: OauthDeps,
+): Record<'get' | 'post' | 'postAddress' | 'getSetUp' | 'postSetUp', Handler> {
+  function page(request: PageRequest, news: News, body: Markup): void {
     replyPage(request.exchange, {
       title: TEXTS.signUp.title,
       status: news.status ?? 200,
-      body: html`${problem(news.problem)}
-        <p>${invited === undefined ? introduction(deps) : withName(TEXTS.signUp.invited, invited)}</p>
-        ${form({
-          action: '/sign-up',
-          formToken: formToken(request),
-          body: [
-            invited === undefined ? codeAndAddress(deps, request) : '',
-            invited === undefined ? '' : html`<input type="hidden" name="code" value="${code}" />`,
-            personFields(deps, request),
-            html`<p class="actions"><button>${TEXTS.buttons.signUp}</button></p>`,
-          ],
-        })}
+      body: html`${problem(news.problem)} ${body}
         <p class="links"><a href="/sign-in">${TEXTS.signIn.title}</a></p>`,
     })
+  }
+
+  async function show(request: PageRequest, news: News = {}): Promise<void> {
+    const code = codeOf(request)
+    const address = code === '' ? undefined : await deps.signUps.addressFor(code)
+    const introduction = deps.isSignUpOpen ? TEXTS.signUp.withCodeAbout : TEXTS.signUp.askForCode
+    const codeField =
+      address === undefined
+        ? field({ label: TEXTS.fields.signUpCode, name: 'code', value: value(request, 'code') })
+        : html`<input type="hidden" name="code" value="${code}" />`
+    const personForm = html`<p>
+        ${address === undefined ? introduction : withName(TEXTS.signUp.as, address)}
+      </p>
+      ${form({
+        action: '/sign-up',
+        formToken: formToken(request),
+        body: [
+          codeField,
+          personFields(deps, request),
+          html`<p class="actions"><button>${TEXTS.buttons.signUp}</button></p>`,
+        ],
+      })}`
+    page(
+      request,
+      news,
+      address === undefined && deps.isSignUpOpen
+        ? html`${addressForm(request)}
+            <h2>${TEXTS.signUp.withCode}</h2>
+            ${personForm}`
+        : personForm,
+    )
+  }
+
+  /** The link leads to this site for certain, or there is none: a stranger may have asked, and says where he likes. */
+  function mailFor(exchange: Exchange): SignUpMail {
+    const base = deps.certainBaseUrl(exchange)
+    const { body, withoutLink, ...texts } = TEXTS.signUpMail
+    return {
+      ...texts,
+      body: (code, lifetimeMs) =>
+        base === undefined ? withoutLink(code, lifetimeMs) : body(`${base}/sign-up?code=${code}`, lifetimeMs),
+    }
   }
 
   async function showSetUp(request: PageRequest, news: News = {}): Promise<void> {
@@ -101,6 +134,16 @@ export function signUpPages(deps: OauthDeps): Record<'get' | 'post' | 'getSetUp'
       await enter(request, made.email)
     },
 
+    async postAddress(request) {
+      const { exchange, form: posted } = request
+      try {
+        await deps.signUpCodes.ask(posted.one('email') ?? '', exchange.client, mailFor(exchange))
+      } catch (error) {
+        return show(request, newsOf(error))
+      }
+      page(request, {}, html`${notice(TEXTS.signUp.sent)}`)
+    },
+
     getSetUp: (request) => showSetUp(request),
 
     async postSetUp(request) {
@@ -114,10 +157,6 @@ export function signUpPages(deps: OauthDeps): Record<'get' | 'post' | 'getSetUp'
       await enter(request, email.trim().toLowerCase())
     },
   }
-}
-
-function introduction(deps: OauthDeps): string {
-  return deps.isSignUpOpen ? '' : TEXTS.signUp.askForCode
 }
 
 function value(request: PageRequest, name: string): string {
@@ -137,17 +176,17 @@ function typed(request: PageRequest): { firstName: string; lastName: string; pas
   }
 }
 
-function codeAndAddress(deps: OauthDeps, request: PageRequest): ReturnType<typeof html> {
-  const code = field({
-    label: TEXTS.fields.signUpCode,
-    name: 'code',
-    value: value(request, 'code'),
-    isOptional: deps.isSignUpOpen,
-  })
-  return deps.isSignUpOpen ? html`${addressField(request)}${code}` : code
+function addressForm(request: PageRequest): Markup {
+  return html`<p>${TEXTS.signUp.askForAddress}</p>
+    ${form({
+      action: '/sign-up/address',
+      formToken: formToken(request),
+      body: html`${addressField(request)}
+        <p class="actions"><button>${TEXTS.buttons.sendMail}</button></p>`,
+    })}`
 }
 
-function addressField(request: PageRequest): ReturnType<typeof html> {
+function addressField(request: PageRequest): Markup {
   return field({
     label: TEXTS.fields.email,
     name: 'email',
@@ -157,7 +196,7 @@ function addressField(request: PageRequest): ReturnType<typeof html> {
   })
 }
 
-function personFields(deps: OauthDeps, request: PageRequest): ReturnType<typeof html> {
+function personFields(deps: OauthDeps, request: PageRequest): Markup {
   return html`${field({
     label: TEXTS.fields.firstName,
     name: 'first_name',

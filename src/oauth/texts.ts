@@ -29,6 +29,7 @@ export const TEXTS = {
     end: 'End',
     signUp: 'Sign up',
     sendLink: 'Send a link',
+    sendMail: 'Send a mail',
     setPassword: 'Set the password',
     turnOn: 'Turn on',
     turnOff: 'Turn off',
@@ -81,7 +82,8 @@ export const TEXTS = {
     over: 'You were not signed in in time, or gave too many wrong codes. Start again.',
     passwordIsSet: 'Your new password is set. Sign in with it.',
     signedOut: 'You are signed out.',
-    unavailable: (reason: string) => `${reason} Try again in a few minutes.`,
+    unavailable: (reason: string) =>
+      `${reason} Check the address and the password, or try again in a few minutes.`,
   },
 
   secondFactor: {
@@ -182,16 +184,32 @@ export const TEXTS = {
     removeTitle: 'Remove the application',
     removeAbout: 'Its tokens end at once, for everybody.',
     removeConfirm: 'Yes, remove it',
+    removeUnconfirmed: 'The application was not removed: tick the box below if you mean it.',
     saved: 'Saved.',
   },
 
   signUp: {
     title: 'Sign up',
-    invited: (email: string) => `You were invited as ${email}.`,
+    as: (email: string) => `You sign up as ${email}.`,
     askForCode: 'You need an invitation. Type the sign-up code that you were given.',
-    wrongCode: 'This sign-up code does not work. It may have been used or withdrawn; ask for a new one.',
-    closed: 'New accounts are made by the admins of this organization.',
-    codeNeeded: 'This address was invited. Use the sign-up code of the invitation.',
+    askForAddress: 'We send a mail to your address first, so that nobody else can sign up with it.',
+    withCode: 'With a sign-up code',
+    withCodeAbout: 'If you were given one, or if a mail from us has one.',
+    sent: 'A mail is on its way to this address. It says how to go on.',
+  },
+
+  signUpMail: {
+    subject: 'Signing up for Starling',
+    body: (link: string, lifetimeMs: number) =>
+      `Somebody, probably you, wants to sign up for Starling with this address.\n\nGo on here within ${span(lifetimeMs)}:\n\n${link}\n\nIf it was not you, there is nothing to do: nothing is made without you.\n`,
+    withoutLink: (code: string, lifetimeMs: number) =>
+      `Somebody, probably you, wants to sign up for Starling with this address.\n\nOpen the page /sign-up of your Starling and type this sign-up code within ${span(lifetimeMs)}:\n\n${code}\n\nIf it was not you, there is nothing to do: nothing is made without you.\n`,
+    known:
+      'Somebody, probably you, wanted to sign up for Starling with this address.\n\nYou have an account with it already: sign in, or set a new password if you forgot the old one.\n\nIf it was not you, there is nothing to do: your account stays as it is.\n',
+    invited:
+      'Somebody, probably you, wanted to sign up for Starling with this address.\n\nYou were invited already: sign up with the code of your invitation.\n\nIf it was not you, there is nothing to do.\n',
+    external:
+      'Somebody, probably you, wanted to sign up for Starling with this address.\n\nYou need not: sign in with the password that you use in your organization.\n\nIf it was not you, there is nothing to do.\n',
   },
 
   forgot: {

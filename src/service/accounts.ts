@@ -1,5 +1,6 @@
 import type { Tx } from '../db/db.js'
 import { deleteInvitee } from '../db/invitees.js'
+import { deleteSignUpCodes } from '../db/sign-up-codes.js'
 import {
   countAdmins,
   findOtherAdmin,
@@ -98,6 +99,7 @@ export function accounts(deps: ServiceDeps): Accounts {
     }
     if (!(await insertUser(tx, user, nowMs))) throw taken
     await deleteInvitee(tx, email)
+    await deleteSignUpCodes(tx, email)
     await addressGotAccount(tx, user)
     await record(tx, actor, {
       atMs: nowMs,

@@ -1,5 +1,6 @@
 import { checkContent } from './check-content.js'
 import { checkPeople } from './check-people.js'
+import { checkReplica } from './check-replica.js'
 import { checkSharing } from './check-sharing.js'
 import { checkTree } from './check-tree.js'
 import { checkUploads } from './check-uploads.js'
@@ -20,5 +21,6 @@ export async function* check(
   yield* checkSharing(parts.db)
   yield* checkTree(parts.db)
   yield* checkContent(parts, options.content)
+  yield* checkReplica(parts, options.content)
   yield* checkUploads(parts)
 }

@@ -1,3 +1,4 @@
+import type { Replica } from '../blob/replica.js'
 import type { BlobStore } from '../blob/store.js'
 import type { Staging } from '../blob/staging.js'
 import type { PasswordQueue } from './password-queue.js'
@@ -25,11 +26,13 @@ export interface DirectoryEntry {
   readonly lastName: string | undefined
 }
 
-/** An external directory of people. Both verbs throw `unavailable` when it cannot be asked. */
+/** An external directory of people. All verbs throw `unavailable` when it cannot be asked. */
 export interface Directory {
   find(email: string): Promise<DirectoryEntry | undefined>
   /** The entry if that is its password. */
   verify(email: string, password: string): Promise<DirectoryEntry | undefined>
+  /** The work of a wrong password for somebody whose password it has not to judge: nobody's bind is tried. */
+  pretend(email: string): Promise<void>
 }
 
 /** Who may become a user: anybody, whom any user invites, whom an admin invites. */
@@ -41,6 +44,10 @@ export interface ServiceDeps {
   readonly now: () => number
   readonly blobs: BlobStore
   readonly staging: Staging
+  /** The node's own copy of content; without one it reads through. */
+  readonly replica: Replica | undefined
+  /** Somebody asked for content that is still on its way to the node. */
+  readonly askFor: (hash: string) => void
   readonly turnstile: Turnstile
   readonly signal: (signal: Signal) => void
   /** Bytes that the disk still has for content, kept fresh in the background. */

@@ -2,6 +2,7 @@
 import type { Client, Entry } from 'ldapts'
 import { Failure } from '../model/failures.js'
 import { personName } from '../model/people.js'
+import { randomHex } from '../model/secrets.js'
 import type { Directory, DirectoryEntry } from './deps.js'
 
 const CONNECT_MAX_MS = 5_000
@@ -9,6 +10,7 @@ const ANSWER_MAX_MS = 5_000
 const QUESTIONS_MAX = 20
 /** Two are enough to see that an address does not name one person. */
 const ENTRIES_MAX = 2
+const NOBODY_BYTES = 16
 
 export interface LdapSettings {
   /** Protocol, host and port. */
@@ -69,6 +71,31 @@ export function ldapDirectory(
     })
   }
 
+  async function binds(dn: string, password: string): Promise<boolean> {
+    const { InvalidCredentialsError } = await import('ldapts')
+    return ask(async (client) => {
+      try {
+        await client.bind(dn, password)
+        return true
+      } catch (error) {
+        if (error instanceof InvalidCredentialsError) return false
+        throw error
+      }
+    })
+  }
+
+  /** As much work as for somebody who is there; whatever the directory says to it, it has answered. */
+  async function bindNobody(): Promise<void> {
+    const { ResultCodeError } = await import('ldapts')
+    await ask(async (client) => {
+      try {
+        await client.bind(`cn=${randomHex(NOBODY_BYTES)},${settings.base}`, randomHex(NOBODY_BYTES))
+      } catch (error) {
+        if (!(error instanceof ResultCodeError)) throw error
+      }
+    })
+  }
+
   return {
     async find(email) {
       const entry = await findEntry(email)
@@ -79,18 +106,14 @@ export function ldapDirectory(
       // A bind without a password is an anonymous one, and directories say yes to that.
       if (password === '') return undefined
       const entry = await findEntry(email)
-      if (entry === undefined) return undefined
-      const { InvalidCredentialsError } = await import('ldapts')
-      const isRight = await ask(async (client) => {
-        try {
-          await client.bind(entry.dn, password)
-          return true
-        } catch (error) {
-          if (error instanceof InvalidCredentialsError) return false
-          throw error
-        }
-      })
-      return isRight ? namesOf(entry) : undefined
+      if (entry !== undefined) return (await binds(entry.dn, password)) ? namesOf(entry) : undefined
+      await bindNobody()
+      return undefined
+    },
+
+    async pretend(email) {
+      await findEntry(email)
+      await bindNobody()
     },
   }
 }

@@ -3,14 +3,17 @@ import { findBlob } from '../db/blobs.js'
 import type { Db, Tx } from '../db/db.js'
 import { findMembership } from '../db/memberships.js'
 import { findObject } from '../db/objects.js'
+import { findHeld, type HeldBlob } from '../db/replicas.js'
 import { findUser } from '../db/users.js'
 import type { Caller } from '../gate/caller.js'
 import type { ReadGrant } from '../gate/grants.js'
 import type { ServiceDeps } from './deps.js'
+import { localCopies } from './local-copies.js'
 
 /** Content found in a transaction, to be opened after it. */
 export type FoundContent = { readonly hash: string; readonly size: number } & (
-  { readonly place: string; readonly data: null } | { readonly place: null; readonly data: Buffer }
+  | { readonly place: string; readonly data: null; readonly held?: HeldBlob | undefined }
+  | { readonly place: null; readonly data: Buffer }
 )
 
 /** A download under way. */
@@ -25,6 +28,8 @@ export interface Watched {
 
 export interface Downloads {
   find(tx: Tx, grant: ReadGrant<'file'>): Promise<FoundContent | undefined>
+  /** Somebody waits for content that is on its way to the node. */
+  hasten(grant: ReadGrant<'file'>): void
   /** Undefined when the stored bytes are not there. */
   open(content: FoundContent): Promise<BlobReader | undefined>
   isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean>
@@ -42,6 +47,7 @@ export interface Downloads {
 const RECHECK_INTERVAL_MS = 2_000
 
 export function downloads(deps: ServiceDeps, db: Db): Downloads {
+  const copies = localCopies(deps, db)
   const underWay = new Map<string, Set<Watched>>()
 
   async function isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean> {
@@ -129,13 +135,22 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
   return {
     async find(tx, grant) {
       const { content } = grant.object
-      return content === null ? undefined : findBlob(tx, content)
+      const blob = content === null ? undefined : await findBlob(tx, content)
+      if (deps.replica === undefined || blob === undefined || blob.place === null) return blob
+      return { ...blob, held: await findHeld(tx, deps.nodeId, blob.hash) }
+    },
+
+    hasten({ object }) {
+      if (object.content !== null) deps.askFor(object.content)
     },
 
     async open(content) {
       if (content.place === null) return inMemory(content.data)
+      const { hash, place, held } = content
       try {
-        return await openAtPlace(content.hash, content.place)
+        const readThrough = (): Promise<BlobReader> => openAtPlace(hash, place)
+        const copy = held === undefined ? undefined : await copies.open(held, readThrough)
+        return copy ?? (await readThrough())
       } catch (error) {
         if (error instanceof BlobMissing) return undefined
         throw error

@@ -1,3 +1,4 @@
+import type { Replica } from '../blob/replica.js'
 import type { BlobStore } from '../blob/store.js'
 import type { Staging } from '../blob/staging.js'
 import type { Db, Tx } from '../db/db.js'
@@ -44,6 +45,12 @@ export type Invariant =
   | 'blob-orphan'
   | 'blob-leftover'
   | 'node-used'
+  | 'replica-missing'
+  | 'replica-length'
+  | 'replica-hash'
+  | 'replica-unreadable'
+  | 'replica-leftover'
+  | 'replica-held'
   | 'upload-missing'
   | 'upload-short'
   | 'upload-blocks'
@@ -61,6 +68,8 @@ export interface CheckParts {
   readonly db: Db
   readonly blobs: BlobStore
   readonly staging: Staging
+  /** This node's own copy of content, where it keeps one. */
+  readonly replica?: Replica | undefined
   readonly nodeId: string
   readonly now: () => number
 }

@@ -1,23 +1,20 @@
 /** How a person gets an account without an administrator, for the page that lets people sign up. */
 import type { Db, Tx } from '../db/db.js'
-import {
-  deleteInvitee,
-  findInvitee,
-  findInviteeByCode,
-  hasInvitation,
-  type InviteeRow,
-} from '../db/invitees.js'
+import { findInvitee, findInviteeByCode, hasInvitation, type InviteeRow } from '../db/invitees.js'
+import { findSignUpCode } from '../db/sign-up-codes.js'
 import { findUserByEmail, type UserRow } from '../db/users.js'
 import { normalAddress } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
 import { checkPassword, personName } from '../model/people.js'
+import { hashSecret } from '../model/secrets.js'
 import { accounts } from './accounts.js'
 import type { ServiceDeps } from './deps.js'
 import { holdAddresses } from './invitees.js'
 
 export interface SignUp {
+  /** Of an invitation, or one by which the address was confirmed. */
   readonly code?: string | undefined
-  /** Needed without a code; with one it must be the invited address. */
+  /** It need not be given; if it is, it must be the address that the code was made for. */
   readonly email?: string | undefined
   readonly firstName: string
   readonly lastName: string
@@ -39,21 +36,27 @@ export interface SignUps {
 export function signUps(deps: ServiceDeps, db: Db): SignUps {
   /** The address that may be registered now. */
   async function admitted(tx: Tx, wish: SignUp): Promise<string> {
-    const email = isGiven(wish.email) ? normalAddress(wish.email) : undefined
-    if (isGiven(wish.code)) {
-      const invitee = await findInviteeByCode(tx, wish.code.trim())
-      if (invitee === undefined || !(await mayStillInvite(tx, invitee))) throw badCode()
-      if (email !== undefined && email !== invitee.email) {
-        throw new Failure('forbidden', 'the sign-up code was made for another address')
-      }
-      return invitee.email
+    if (!isGiven(wish.code)) throw new Failure('forbidden', 'a sign-up code is needed')
+    const code = wish.code.trim()
+    const invitee = await findInviteeByCode(tx, code)
+    if (invitee !== undefined && !(await mayStillInvite(tx, invitee))) throw badCode()
+    const address = invitee?.email ?? (await confirmed(tx, code))
+    if (address === undefined) throw badCode()
+    // Whoever is expected comes with the code of the invitation.
+    if (invitee === undefined && (await isExpected(tx, address))) {
+      throw new Failure('forbidden', 'this address is invited: its sign-up code is needed')
     }
-    if (deps.signUpPolicy !== 'open') throw new Failure('forbidden', 'a sign-up code is needed')
-    if (email === undefined) throw new Failure('badArgs', 'email is missing')
-    if ((await findUserByEmail(tx, email)) !== undefined) throw taken(email)
-    const isExpected = (await findInvitee(tx, email)) !== undefined || (await hasInvitation(tx, email))
-    if (isExpected) throw new Failure('forbidden', 'this address is invited: its sign-up code is needed')
-    return email
+    if (isGiven(wish.email) && normalAddress(wish.email) !== address) {
+      throw new Failure('forbidden', 'the sign-up code was made for another address')
+    }
+    return address
+  }
+
+  /** The address of somebody who has read the mail to it. */
+  async function confirmed(tx: Tx, code: string): Promise<string | undefined> {
+    if (deps.signUpPolicy !== 'open') return undefined
+    const found = await findSignUpCode(tx, hashSecret(code))
+    return found === undefined || found.expires_ms <= deps.now() ? undefined : found.email
   }
 
   /** Where only admins invite, a code is worth what the one who gave it is; the command line is an admin. */
@@ -76,8 +79,7 @@ export function signUps(deps: ServiceDeps, db: Db): SignUps {
         await holdAddresses(tx)
         const address = await admitted(tx, wish)
         if ((await findUserByEmail(tx, address)) !== undefined) throw taken(address)
-        // Of two who come with one code the second finds it gone.
-        if (isGiven(wish.code) && !(await deleteInvitee(tx, address))) throw badCode()
+        // With the account both kinds of code go: of two who come with one the second finds it gone.
         const actor = { userId: '', deviceId: '', origin: wish.origin }
         return accounts(deps).add(tx, actor, {
           email: address,
@@ -89,10 +91,17 @@ export function signUps(deps: ServiceDeps, db: Db): SignUps {
       })
     },
 
-    async addressFor(code) {
-      return (await db.read((tx) => findInviteeByCode(tx, code.trim())))?.email
-    },
+    addressFor: (code) =>
+      db.read(async (tx) => {
+        const invitee = await findInviteeByCode(tx, code.trim())
+        return invitee?.email ?? confirmed(tx, code.trim())
+      }),
   }
+}
+
+/** Whether an invitation waits for the address, to the organization or to a shared folder. */
+export async function isExpected(tx: Tx, email: string): Promise<boolean> {
+  return (await findInvitee(tx, email)) !== undefined || hasInvitation(tx, email)
 }
 
 function isGiven(text: string | undefined): text is string {

@@ -1,10 +1,10 @@
 /**
- * Slow work on passwords, a little at a time: hashing runs on threads that downloads need too, and takes a core each.
- * What does not fit into the queue is refused at once.
+ * Slow work on passwords, one at a time: those who wait cost nothing but their place. What does not fit into the queue
+ * is refused at once.
  */
 import { Failure } from '../model/failures.js'
 import { checkPassword } from '../model/people.js'
-import { hashPassword } from './passwords.js'
+import { pooledHasher, type Hasher } from './hasher.js'
 
 /** Hashes that one process works on at once. */
 export const HASHES_AT_ONCE = 1
@@ -16,11 +16,13 @@ export interface PasswordQueue {
   run<T>(work: () => Promise<T>): Promise<T>
   /** A new hash, in its turn. */
   hash(password: string, lengthMin: number): Promise<string>
+  /** Whether the password fits the hash, at once: for work whose turn it is. */
+  verify(hash: string, password: string): Promise<boolean>
 }
 
 export function passwordQueue(
-  atOnce: number = HASHES_AT_ONCE,
-  waitingMax: number = HASHES_WAITING_MAX,
+  hasher: Hasher = pooledHasher(),
+  { atOnce = HASHES_AT_ONCE, waitingMax = HASHES_WAITING_MAX } = {},
 ): PasswordQueue {
   const waiting: (() => void)[] = []
   let running = 0
@@ -47,7 +49,9 @@ export function passwordQueue(
 
     async hash(password, lengthMin) {
       checkPassword(password, lengthMin)
-      return run(() => hashPassword(password, lengthMin))
+      return run(() => hasher.hash(password))
     },
+
+    verify: (hash, password) => hasher.verify(hash, password),
   }
 }

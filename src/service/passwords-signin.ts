@@ -15,14 +15,19 @@ export interface SignIn {
   readonly origin: string
 }
 
-/** Work on a password that waits for its turn; those who count failures hear how it ended. */
-export type InTurn = (work: () => Promise<boolean>) => Promise<boolean>
+/** What counts failures wraps both kinds of work: it hears how each ended, and decides when it begins. */
+export interface InTurn {
+  /** Undefined: the hash decides nothing, the directory is asked next. */
+  hash(work: () => Promise<boolean | undefined>): Promise<boolean | undefined>
+  ask(email: string, work: () => Promise<boolean>): Promise<boolean>
+}
 
 export interface SignIns {
   /**
    * The person, or undefined when address and password do not fit. A person whom the directory knows gets an account
    * at the first sign-in where the policy or an invitation lets them in. Throws `unavailable` when the directory has to
-   * be asked and does not answer. The second factor is the caller's to ask for.
+   * be asked and does not answer. The second factor is the caller's to ask for. Every refusal costs one hash and, where
+   * there is a directory, a search and a bind: the time tells nobody what kind of account an address has, if any.
    */
   verifyPassword(signIn: SignIn, inTurn?: InTurn): Promise<UserRow | undefined>
 }
@@ -31,11 +36,12 @@ export interface SignIns {
 const NOBODY =
   '$argon2id$v=19$m=19456,t=2,p=1$c3RhcmxpbmctbnVsbC1zYWx0$ilm2Ov6rArMw2QcJTCQCvL1hdCJNqM+KN4fNVbDIw1k'
 
+const NOBODYS_ADDRESS = 'nobody@nowhere.invalid'
+
 export function signIns(deps: ServiceDeps, db: Db): SignIns {
+  /** One hash for everybody, whether or not there is a password to compare with. */
   async function verifyLocal(user: UserRow | undefined, password: string): Promise<boolean> {
-    const argon2 = await import('@node-rs/argon2')
-    // A stored text that is no hash is nobody's password.
-    const isRight = await argon2.verify(user?.password_hash ?? NOBODY, password).catch(() => false)
+    const isRight = await deps.hashing.verify(user?.password_hash ?? NOBODY, password)
     return isRight && user !== undefined && user.password_hash !== null
   }
 
@@ -68,21 +74,52 @@ export function signIns(deps: ServiceDeps, db: Db): SignIns {
     })
   }
 
+  /** Whether the directory holds the password; a bind without a password would be an anonymous one. */
+  async function isAsked(
+    user: UserRow | undefined,
+    email: string | undefined,
+    password: string,
+  ): Promise<boolean> {
+    if (email === undefined || password === '' || deps.directory === undefined) return false
+    return user === undefined ? mayJoin(email) : user.is_external === 1
+  }
+
+  async function askDirectory(
+    email: string,
+    password: string,
+    inTurn: InTurn,
+  ): Promise<DirectoryEntry | undefined> {
+    let entry: DirectoryEntry | undefined
+    await inTurn.ask(email, async () => {
+      entry = await deps.directory?.verify(email, password)
+      return entry !== undefined
+    })
+    return entry
+  }
+
+  const atOnce: InTurn = { hash: deps.hashing.run, ask: (_, work) => work() }
+
   return {
-    async verifyPassword({ email: text, password, origin }, inTurn = deps.hashing.run) {
+    async verifyPassword({ email: text, password, origin }, inTurn = atOnce) {
       if (password.length > PASSWORD_LENGTH_MAX) return undefined
       const email = addressOf(text)
       const user = email === undefined ? undefined : await db.read((tx) => findUserByEmail(tx, email))
-      const { directory } = deps
-      if (user?.is_external === 1) {
-        if (directory === undefined) throw new Failure('unavailable', 'there is no directory to ask')
-        return (await directory.verify(user.email, password)) === undefined ? undefined : user
+      if (user?.is_external === 1 && deps.directory === undefined) {
+        throw new Failure('unavailable', 'there is no directory to ask')
       }
-      const isRight = await inTurn(() => verifyLocal(user, password))
-      if (user !== undefined || email === undefined) return isRight ? user : undefined
-      if (directory === undefined || !(await mayJoin(email))) return undefined
-      const entry = await directory.verify(email, password)
-      return entry === undefined ? undefined : join(email, entry, origin)
+      const isDirectorys = await isAsked(user, email, password)
+      const isRight = await inTurn.hash(async () => {
+        const fits = await verifyLocal(user, password)
+        return isDirectorys ? undefined : fits
+      })
+      if (isRight === true) return user
+      if (!isDirectorys || email === undefined) {
+        await deps.directory?.pretend(email ?? NOBODYS_ADDRESS)
+        return undefined
+      }
+      const entry = await askDirectory(email, password, inTurn)
+      if (entry === undefined) return undefined
+      return user ?? join(email, entry, origin)
     },
   }
 }

@@ -8,6 +8,7 @@ import type { PersonGrant } from '../gate/grants.js'
 import { Failure } from '../model/failures.js'
 import { checkPassword } from '../model/people.js'
 import type { ServiceDeps } from './deps.js'
+import { pooledHasher } from './hasher.js'
 import { record, type Actor } from './journal.js'
 
 export interface Passwords {
@@ -19,11 +20,10 @@ export interface Passwords {
   removeSecondFactor(tx: Tx, grant: PersonGrant): Promise<void>
 }
 
-/** The library's argon2id, off the main thread. It takes its time, so it is done before a transaction begins. */
+/** For the command line. It takes its time, so it is done before a transaction begins. */
 export async function hashPassword(password: string, lengthMin: number): Promise<string> {
   checkPassword(password, lengthMin)
-  const argon2 = await import('@node-rs/argon2')
-  return argon2.hash(password)
+  return pooledHasher().hash(password)
 }
 
 export function passwords(deps: ServiceDeps): Passwords {

@@ -4,7 +4,7 @@ import { Failure } from '../model/failures.js'
 import { randomHex } from '../model/secrets.js'
 import type { Arrived } from './contents.js'
 import type { ServiceDeps } from './deps.js'
-import { removeBlob, removeStaged } from './release.js'
+import { removeBlob, removeCopy, removeStaged } from './release.js'
 import { outOfSpace } from './space.js'
 
 /** Content up to this size lives in the database beside the metadata. */
@@ -79,8 +79,7 @@ export async function receiveWhole(
     body.finish()
     if (receiver === undefined) return inline(Buffer.concat(small))
     await receiver.sync()
-    const arrived = { hash: receiver.digest(), size: receiver.length }
-    return await intoStore(deps, staged, arrived)
+    return await intoStore(deps, staged, receiver)
   } finally {
     if (receiver !== undefined) {
       await receiver.close()
@@ -93,16 +92,28 @@ export function inline(data: Buffer): Arrived {
   return { hash: hashOf(data), size: data.length, place: null, data }
 }
 
-export async function intoStore(
-  deps: ServiceDeps,
-  staged: string,
-  content: { hash: string; size: number },
-): Promise<Arrived> {
+export async function intoStore(deps: ServiceDeps, staged: string, receiver: Receiver): Promise<Arrived> {
+  const content = { hash: receiver.digest(), size: receiver.length }
   const place = await deps.blobs.put(deps.staging.path(staged), content.hash, content.size)
-  return { ...content, place, data: null }
+  if (deps.replica === undefined) return { ...content, place, data: null }
+  try {
+    const copy = await deps.replica.keep(deps.staging.path(staged), content.hash, content.size)
+    const blocks = Buffer.concat(receiver.blocks)
+    return { ...content, place, data: null, copy: { place: copy, blocks } }
+  } catch (error) {
+    if (error instanceof Failure) {
+      removeBlob(deps, place)
+      throw error
+    }
+    // The store has it. A local disk that is broken is no reason to refuse it: it is brought when the disk is well.
+    deps.complain('a local copy could not be kept', error)
+    return { ...content, place, data: null }
+  }
 }
 
 /** Lets go of content that arrived and was then refused. */
 export function discard(deps: ServiceDeps, arrived: Arrived): void {
-  if (arrived.place !== null) removeBlob(deps, arrived.place)
+  if (arrived.place === null) return
+  removeBlob(deps, arrived.place)
+  if (arrived.copy !== undefined) removeCopy(deps, arrived.copy.place)
 }

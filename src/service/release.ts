@@ -1,6 +1,7 @@
 import { deleteUnnamedBlobs } from '../db/blobs.js'
 import type { Tx } from '../db/db.js'
 import { addNodeUse } from '../db/nodes.js'
+import { deleteHeld } from '../db/replicas.js'
 import type { ServiceDeps } from './deps.js'
 
 /** A folder may hold any number of files: one by one, a hundred thousand would take longer than a transaction may. */
@@ -12,6 +13,7 @@ const RELEASED_AT_ONCE = 256
  */
 export async function releaseContents(tx: Tx, deps: ServiceDeps, hashes: readonly string[]): Promise<void> {
   let freedBytes = 0
+  const goneHashes: string[] = []
   const sorted = [...hashes].sort()
   for (let at = 0; at < sorted.length;) {
     // Two sizes make two statements; any number of sizes would push others out of the prepared ones.
@@ -19,12 +21,29 @@ export async function releaseContents(tx: Tx, deps: ServiceDeps, hashes: readonl
     at += some.length
     // Of two who let go of the last two names at once, the second must see that the first is gone.
     await tx.lock('blobs', ...some)
-    for (const { size, place } of await deleteUnnamedBlobs(tx, some)) {
+    for (const { hash, size, place } of await deleteUnnamedBlobs(tx, some)) {
       freedBytes += size
-      if (place !== null) tx.afterCommit(() => removeBlob(deps, place))
+      if (place === null) continue
+      goneHashes.push(hash)
+      tx.afterCommit(() => removeBlob(deps, place))
     }
   }
+  await releaseCopies(tx, deps, goneHashes)
   await addNodeUse(tx, deps.nodeId, -freedBytes)
+}
+
+/** Lets go of this node's own copies; the other nodes let go of theirs when they come to know. */
+export async function releaseCopies(tx: Tx, deps: ServiceDeps, hashes: readonly string[]): Promise<void> {
+  if (deps.replica === undefined) return
+  for (const place of await deleteHeld(tx, deps.nodeId, hashes)) {
+    tx.afterCommit(() => removeCopy(deps, place))
+  }
+}
+
+export function removeCopy(deps: Pick<ServiceDeps, 'replica' | 'complain'>, place: string): void {
+  deps.replica
+    ?.remove(place)
+    .catch((error: unknown) => deps.complain('a local copy could not be removed', error))
 }
 
 export function removeBlob(deps: ServiceDeps, place: string): void {

@@ -1,6 +1,7 @@
 import type { Db } from '../db/db.js'
 import { deleteResets, findReset, putReset } from '../db/resets.js'
 import { deleteKnownBrowsers, findSignIn, findSignInById } from '../db/sessions.js'
+import { normalAddress } from '../model/addresses.js'
 import { Failure } from '../model/failures.js'
 import { hashSecret, randomHex } from '../model/secrets.js'
 import type { Accounts } from './accounts.js'
@@ -20,7 +21,10 @@ export interface ResetMail {
 }
 
 export interface Resets {
-  /** Sends a link if there is such an account, in the background: the answer tells nothing. 429 after too many. */
+  /**
+   * Sends a link if there is such an account, in the background: the answer tells nothing. `badArgs` for what is no
+   * address, 429 after too many.
+   */
   ask(email: string, origin: string, mail: ResetMail): Promise<void>
   isGood(code: string): Promise<boolean>
   /** Sets the password, uses the link up, and ends every session of the person. */
@@ -57,13 +61,12 @@ export function resets(deps: {
 
   return {
     async ask(text, origin, mail) {
-      const email = text.trim().toLowerCase()
+      const email = normalAddress(text)
       const keys = [
         { purpose: 'reset from', subject: networkOf(origin) },
         { purpose: 'reset of', subject: email },
       ]
-      await counts.check(...keys)
-      await db.write((tx) => counts.count(tx, ...keys))
+      await db.write((tx) => counts.claim(tx, ...keys))
       void send(email, mail).catch((error: unknown) => deps.complain('a reset could not be sent', error))
     },
 

@@ -20,12 +20,16 @@ import type { PasswordQueue } from './password-queue.js'
 import type { SignIns } from './passwords-signin.js'
 import type { SecondFactor } from './second-factor.js'
 import type { OpenedSession, Sessions, Whereabouts } from './sessions.js'
+import { turns } from './turns.js'
 
 /** Wrong codes after which a half session is over. */
 export const SECOND_FACTOR_TRIES_MAX = 5
 
 /** A code has few digits and the password is known already: its failures are remembered longer. */
 const SECOND_FACTOR_WINDOW_FACTOR = 15
+
+/** Those who wait while a directory is asked about the same person. */
+const ASKED_WAITING_MAX = 20
 
 const BROWSER_BYTES = 32
 const KNOWN_BROWSER_MS = 365 * 24 * 60 * 60 * 1000
@@ -77,6 +81,7 @@ export interface SignIn {
 
 export function signIn(deps: SignInDeps): SignIn {
   const { db, passwords, guesses: counts } = deps
+  const askedInTurn = turns(ASKED_WAITING_MAX)
 
   /** Undefined: a failure, and counted. The limit is looked at again when the turn has come. */
   async function verify(
@@ -88,15 +93,17 @@ export function signIn(deps: SignInDeps): SignIn {
       isCounted = true
       await db.write((tx) => counts.count(tx, ...keys))
     }
+    const judged = async <T>(work: () => Promise<T>): Promise<T> => {
+      await counts.check(...keys)
+      const isRight = await work()
+      if (isRight === false) await count()
+      return isRight
+    }
     await counts.check(...keys)
-    const user = await deps.verifyPassword(given, (work) =>
-      passwords.run(async () => {
-        await counts.check(...keys)
-        const isRight = await work()
-        if (!isRight) await count()
-        return isRight
-      }),
-    )
+    const user = await deps.verifyPassword(given, {
+      hash: (work) => passwords.run(() => judged(work)),
+      ask: (email, work) => askedInTurn(email, () => judged(work)),
+    })
     if (user === undefined && !isCounted) await count()
     return user
   }
@@ -167,7 +174,6 @@ export function signIn(deps: SignInDeps): SignIn {
         subject: half.user_id,
         windowFactor: SECOND_FACTOR_WINDOW_FACTOR,
       }
-      await counts.check(key)
       return db.write(async (tx) => {
         await tx.lock('sessions', sessionHash)
         const session = await findSession(tx, sessionHash)
@@ -176,12 +182,13 @@ export function signIn(deps: SignInDeps): SignIn {
           await deleteSession(tx, sessionHash)
           return 'over'
         }
+        await counts.claim(tx, key)
         const user = { id: session.user_id, secret: session.second_factor }
         if (await deps.secondFactor.accept(tx, user, given.code)) {
+          await counts.giveBack(tx, key)
           await deleteSession(tx, sessionHash)
           return enter(tx, session, { ...given, isRemembered: session.is_remembered === 1 })
         }
-        await counts.count(tx, key)
         if (session.tries + 1 >= SECOND_FACTOR_TRIES_MAX) {
           await deleteSession(tx, sessionHash)
           return 'over'

@@ -1,6 +1,6 @@
 import type { Tx } from '../db/db.js'
 import { sumUseOfPerson } from '../db/stores.js'
-import { findNode, listNodeIds } from '../db/nodes.js'
+import { findNode, listNodeIds, type NodeRow } from '../db/nodes.js'
 import { sumStagedBytes, sumStagedBytesOfUser } from '../db/uploads.js'
 import { findUser } from '../db/users.js'
 import type { Caller } from '../gate/caller.js'
@@ -16,6 +16,8 @@ export interface Space {
   claimable(tx: Tx): Promise<number>
   /** Bytes that the node can still take: its capacity and its disk. */
   freeOnNode(tx: Tx): Promise<number>
+  /** The same, with a number that changes with what the node holds in its own copy. */
+  look(tx: Tx): Promise<{ freeBytes: number; heldRev: number }>
   /**
    * Bytes that new content of the file may have before the quota of the one who uploads is spent. What an admin puts into
    * a share of others counts for its members and not for the admin.
@@ -31,22 +33,31 @@ export interface Space {
 
 export function space(deps: ServiceDeps): Space {
   /** Whatever the disk has; never less than zero. */
-  async function capacityLeft(tx: Tx): Promise<number> {
-    const node = await findNode(tx, deps.nodeId)
+  async function capacityLeft(tx: Tx, node: NodeRow | undefined): Promise<number> {
     if (node === undefined || node.capacity === null) return Number.MAX_SAFE_INTEGER
-    return Math.max(0, node.capacity - node.used - (await sumStagedBytes(tx, deps.nodeId)))
+    const used = deps.replica === undefined ? node.used : node.held
+    return Math.max(0, node.capacity - used - (await sumStagedBytes(tx, deps.nodeId)))
+  }
+
+  async function look(tx: Tx): Promise<{ freeBytes: number; heldRev: number }> {
+    const node = await findNode(tx, deps.nodeId)
+    const freeBytes = Math.min(await capacityLeft(tx, node), Math.max(0, deps.diskFreeBytes()))
+    return { freeBytes, heldRev: node?.held_rev ?? 0 }
   }
 
   return {
     async claimable(tx) {
-      if ((await capacityLeft(tx)) < Number.MAX_SAFE_INTEGER) {
-        await tx.lock('nodes', ...(await listNodeIds(tx)))
-      }
-      return capacityLeft(tx)
+      const node = await findNode(tx, deps.nodeId)
+      if (node === undefined || node.capacity === null) return Number.MAX_SAFE_INTEGER
+      // What a local copy holds is the node's own; content that is read through is that of all nodes.
+      await tx.lock('nodes', ...(deps.replica === undefined ? await listNodeIds(tx) : [deps.nodeId]))
+      return capacityLeft(tx, await findNode(tx, deps.nodeId))
     },
 
+    look,
+
     async freeOnNode(tx) {
-      return Math.min(await capacityLeft(tx), Math.max(0, deps.diskFreeBytes()))
+      return (await look(tx)).freeBytes
     },
 
     async freeForUser(tx, grant) {

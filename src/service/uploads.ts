@@ -262,7 +262,7 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
 
   async function arrivedFrom(staged: string, receiver: Receiver): Promise<Arrived> {
     if (receiver.length <= INLINE_BYTES_MAX) return inline(await readSmall(staged, receiver.length))
-    return intoStore(deps, staged, { hash: receiver.digest(), size: receiver.length })
+    return intoStore(deps, staged, receiver)
   }
 
   return {

@@ -71,6 +71,7 @@ const TABLES: Readonly<Record<string, string>> = {
   codes: 'hash',
   recovery_codes: 'user_id, hash',
   resets: 'hash',
+  sign_up_codes: 'hash',
   changes: 'seq',
 }
 

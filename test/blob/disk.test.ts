@@ -5,12 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { openDiskStore } from '../../src/blob/disk.js'
 import { hashOf } from '../../src/blob/hashing.js'
 import { verifyBlob } from '../../src/blob/verify.js'
-import { describeBlobStore } from './store-suite.js'
+import { describeBlobStore, describeBlobTarget } from './store-suite.js'
 import { temporaryDirectories } from './temporary.js'
 
 const directory = temporaryDirectories()
 
 describeBlobStore('disk', async () => openDiskStore(join(await directory(), 'blobs')), directory)
+describeBlobTarget('disk', async () => openDiskStore(join(await directory(), 'blobs')), directory)
 
 describe('the folder of the disk store', () => {
   it('is ours alone, and keeps a blob under the first digits of its hash', async () => {

@@ -8,12 +8,12 @@ import { parseS3Address } from '../../src/blob/s3-address.js'
 import { RETRY_LIMITS } from '../../src/blob/s3-failures.js'
 import { PUT_MAX_MS } from '../../src/blob/s3-put.js'
 import { openS3Store, type S3Options } from '../../src/blob/s3.js'
-import { BlobCorrupt, BlobMissing, type BlobStore } from '../../src/blob/store.js'
+import { BlobCorrupt, BlobMissing, type BlobStore, type BlobTarget } from '../../src/blob/store.js'
 import { verifyBlob } from '../../src/blob/verify.js'
 import { startMiddleman, type Middleman } from '../support/middleman.js'
 import { onlooker, type Onlooker } from '../support/s3-client.js'
 import { startSwift, type Swift } from '../support/swift.js'
-import { describeBlobStore, listAll, readAll } from './store-suite.js'
+import { describeBlobStore, describeBlobTarget, listAll, readAll } from './store-suite.js'
 import { temporaryDirectories } from './temporary.js'
 
 const MIB = 1024 * 1024
@@ -40,7 +40,7 @@ async function newBucket(): Promise<string> {
 function storeIn(
   bucket: string,
   more: Partial<S3Options> & { port?: number; prefix?: string } = {},
-): BlobStore {
+): BlobTarget {
   const { port, prefix = '', ...options } = more
   const endpoint = port === undefined ? swift.endpoint : `http://127.0.0.1:${port}`
   return openS3Store({
@@ -71,6 +71,7 @@ async function middleman(): Promise<Middleman> {
 }
 
 describeBlobStore('S3', async () => storeIn(await newBucket()), directory)
+describeBlobTarget('S3', async () => storeIn(await newBucket()), directory)
 
 describe('content in an S3 store', () => {
   it('goes in parts when it is large, and is whole and alone afterwards', async () => {

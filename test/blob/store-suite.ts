@@ -3,7 +3,13 @@ import { stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BLOCK_BYTES, hashOf } from '../../src/blob/hashing.js'
-import { BlobMissing, type BlobReader, type BlobStore, type StoredBlob } from '../../src/blob/store.js'
+import {
+  BlobMissing,
+  type BlobReader,
+  type BlobStore,
+  type BlobTarget,
+  type StoredBlob,
+} from '../../src/blob/store.js'
 import { verifyBlob } from '../../src/blob/verify.js'
 
 const NO_PLACES = [
@@ -202,4 +208,38 @@ export async function listAll(store: BlobStore): Promise<StoredBlob[]> {
   const blobs: StoredBlob[] = []
   for await (const blob of store.list()) blobs.push(blob)
   return blobs
+}
+
+/** What a store must do besides that takes blobs over from another one. */
+export function describeBlobTarget(
+  kind: string,
+  open: () => Promise<BlobTarget>,
+  directory: () => Promise<string>,
+): void {
+  describe(`the ${kind} store as a target`, () => {
+    const content = randomBytes(100_000)
+    const place = `${hashOf(content)}.${'b'.repeat(16)}`
+
+    async function stage(bytes: Buffer): Promise<string> {
+      const path = join(await directory(), 'staged')
+      await writeFile(path, bytes)
+      return path
+    }
+
+    it('takes a blob at the place that it has elsewhere', async () => {
+      const store = await open()
+      await store.putAt(place, await stage(content), content.length)
+      expect(await readAll(await store.open(place))).toEqual(content)
+      expect((await listAll(store)).map((blob) => blob.place)).toEqual([place])
+    })
+
+    it('refuses another length, and what is not a place', async () => {
+      const store = await open()
+      const staged = await stage(content)
+      await expect(store.putAt(place, staged, content.length + 1)).rejects.toThrow('bytes')
+      for (const wrong of NO_PLACES)
+        await expect(store.putAt(wrong, staged, content.length)).rejects.toThrow('Not the place of a blob')
+      expect(await listAll(store)).toEqual([])
+    })
+  })
 }

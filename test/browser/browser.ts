@@ -1,10 +1,18 @@
 /** A real Chromium, and pages of another origin whose scripts call the server. */
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import type { AxeResults } from 'axe-core'
 import { chromium, type Browser, type Page } from 'playwright-core'
 
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+/** How long a page may take on a machine that has other things to do. */
+export const PATIENCE_MS = 60_000
 
 /** Nothing in the background may ask the network for anything. */
 const ARGUMENTS = [
@@ -26,6 +34,15 @@ export async function launchBrowser(): Promise<Browser> {
     )
   }
   return chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGUMENTS })
+}
+
+/** What axe finds wrong with the page. It runs isolated from the page's policy, which lets no foreign script in. */
+export async function audit(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(AXE, 'utf8'))
+  const results = await page.evaluate<AxeResults>('axe.run()')
+  return results.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  )
 }
 
 export interface PageServer {

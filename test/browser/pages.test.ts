@@ -1,15 +1,12 @@
 import { mkdtemp, readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES } from '../../src/model/scopes.js'
 import { ALLOW, authorizePath, openWorld, totp, type App, type Person, type World } from '../oauth/support.js'
-import { launchBrowser } from './browser.js'
+import { audit, launchBrowser, PATIENCE_MS } from './browser.js'
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const PHONE: BrowserContextOptions = {
   viewport: { width: 390, height: 844 },
   isMobile: true,
@@ -31,7 +28,7 @@ describe('the pages in a browser', () => {
 
   beforeAll(async () => {
     browser = await launchBrowser()
-    world = await openWorld('sqlite')
+    world = await openWorld('sqlite', { args: ['--signup', 'open'] })
     folder = process.env['SCREENSHOTS'] ?? (await mkdtemp(join(tmpdir(), 'starling-pages-')))
     app = await world.addApp({ name: 'Photo Frame' })
     odd = await world.addApp({ name: `${'W'.repeat(120)} <b>عربي</b> ‮evil‬` })
@@ -48,7 +45,9 @@ describe('the pages in a browser', () => {
   const shown = (): readonly [name: string, who: 'nobody' | 'half' | 'admin', target: string][] => [
     ['sign-in', 'nobody', '/sign-in'],
     ['sign-in-for-app', 'nobody', authorizePath(app)],
+    ['sign-up', 'nobody', '/sign-up'],
     ['forgot', 'nobody', '/forgot'],
+    ['reset', 'nobody', '/reset'],
     ['reset-gone', 'nobody', '/reset?code=x'],
     ['authorize-refused', 'nobody', authorizePath(app, { client_id: 'x' })],
     ['second-factor', 'half', '/account'],
@@ -73,15 +72,6 @@ describe('the pages in a browser', () => {
     await page.waitForLoadState()
   }
 
-  async function audit(page: Page): Promise<string[]> {
-    // Isolated from the page's policy, which lets no foreign script in.
-    await page.evaluate(await readFile(AXE, 'utf8'))
-    const results = await page.evaluate<AxeResults>('axe.run()')
-    return results.violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
-    )
-  }
-
   describe.each([
     ['a phone', PHONE],
     ['a desktop', DESKTOP],
@@ -94,7 +84,7 @@ describe('the pages in a browser', () => {
         for (const [who, person] of Object.entries(people)) {
           const context = await browser.newContext({ ignoreHTTPSErrors: true, colorScheme, ...size })
           const page = await context.newPage()
-          page.setDefaultTimeout(15_000)
+          page.setDefaultTimeout(PATIENCE_MS)
           if (person !== undefined) await giveCredentials(page, person)
           const complaints: string[] = []
           page.on('console', (message) => {
@@ -133,14 +123,14 @@ describe('the pages in a browser', () => {
     const person = await world.addPerson()
     const context = await browser.newContext({ ignoreHTTPSErrors: true, javaScriptEnabled: false })
     const page = await context.newPage()
-    page.setDefaultTimeout(15_000)
+    page.setDefaultTimeout(PATIENCE_MS)
     await page.goto(`${world.server.origin}/sign-in`)
     await page.getByRole('link', { name: /forgot/i }).click()
     await page.getByLabel(/mail/i).fill(person.email)
     await page.getByRole('button').last().click()
     let link = ''
     await expect
-      .poll(async () => (link = await linkFor(person.email)), { timeout: 40_000 })
+      .poll(async () => (link = await linkFor(person.email)), { timeout: PATIENCE_MS })
       .toContain('/reset?')
     await page.goto(link)
     for (const field of await page.locator('input[autocomplete=new-password]').all())
@@ -157,7 +147,7 @@ describe('the pages in a browser', () => {
     const person = await world.addPerson()
     const context = await browser.newContext({ ignoreHTTPSErrors: true, javaScriptEnabled: false })
     const page = await context.newPage()
-    page.setDefaultTimeout(15_000)
+    page.setDefaultTimeout(PATIENCE_MS)
     await giveCredentials(page, person)
     await page.goto(`${world.server.origin}/account/second-factor`)
     expect(await page.locator('svg, img').count()).toBeGreaterThanOrEqual(1)

@@ -14,7 +14,7 @@ import {
   type Person,
   type World,
 } from '../oauth/support.js'
-import { launchBrowser } from './browser.js'
+import { launchBrowser, PATIENCE_MS } from './browser.js'
 
 /** The application's own page, which shows what it was sent. */
 interface Receiver {
@@ -75,7 +75,7 @@ describe.each([
     await context?.close()
     context = await browser.newContext({ ignoreHTTPSErrors: true, javaScriptEnabled })
     page = await context.newPage()
-    page.setDefaultTimeout(15_000)
+    page.setDefaultTimeout(PATIENCE_MS)
     receiver.seen.length = 0
   }
 

@@ -1,6 +1,6 @@
 import { copyFile, rename, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bytesOf, expectBytes, expectStored, part, received } from '../api/content/support.js'
 import { ACCOUNT, isSignInPage, signIn } from '../oauth/support.js'
 import { dropDatabase } from '../support/engines.js'
@@ -23,6 +23,7 @@ import {
 import { expectRefusal } from './support.js'
 
 const MINUTES = 60_000
+vi.setConfig({ testTimeout: 10 * MINUTES, hookTimeout: 10 * MINUTES })
 const KIB = 1024
 
 let swift: Swift
@@ -30,7 +31,7 @@ let eyes: Onlooker
 beforeAll(async () => {
   swift = await startSwift()
   eyes = onlooker(swift)
-}, 5 * MINUTES)
+})
 afterAll(() => swift.stop())
 
 async function newBucket(): Promise<string> {
@@ -74,7 +75,7 @@ describe('one node of SQLite and a disk, moved to PostgreSQL and S3', () => {
     logged = (await server.command('log', '--json', '--limit', '1000')).stdout
     blobs = await filesIn(join(server.dataDir, 'blobs'))
     expect(await server.terminate()).toBe(0)
-  }, 5 * MINUTES)
+  })
   afterAll(async () => {
     await all.world.stop()
     await dropDatabase(database)
@@ -84,7 +85,7 @@ describe('one node of SQLite and a disk, moved to PostgreSQL and S3', () => {
   const moved = (...args: string[]): Promise<CommandResult> =>
     runCommand([...args, '--data', server.dataDir, ...settings()])
 
-  test('is killed in the midst of its content and goes on', { timeout: 5 * MINUTES }, async () => {
+  test('is killed in the midst of its content and goes on', async () => {
     const relay = await startMiddleman({ host: '127.0.0.1', port: Number(new URL(swift.endpoint).port) })
     onTestFinished(() => relay.stop())
     const relayed = `s3://${bucket}?endpoint=http://127.0.0.1:${relay.port}&region=${swift.region}`
@@ -115,18 +116,14 @@ describe('one node of SQLite and a disk, moved to PostgreSQL and S3', () => {
     expect(await filesIn(join(server.dataDir, 'blobs'))).toEqual(blobs)
   })
 
-  test(
-    'answers every request as before, to every token, with the same ids, tags and bytes',
-    { timeout: 5 * MINUTES },
-    async () => {
-      // Nothing may come from where the content was.
-      await rename(join(server.dataDir, 'blobs'), join(server.dataDir, 'old-blobs'))
-      await server.restart(['--legacy-versions', ...settings()])
-      expect(await all.read()).toEqual(before)
-      expect((await moved('log', '--json', '--limit', '1000')).stdout).toBe(logged)
-      expect((await moved('check')).stdout).toBe('no broken invariant\n')
-    },
-  )
+  test('answers every request as before, to every token, with the same ids, tags and bytes', async () => {
+    // Nothing may come from where the content was.
+    await rename(join(server.dataDir, 'blobs'), join(server.dataDir, 'old-blobs'))
+    await server.restart(['--legacy-versions', ...settings()])
+    expect(await all.read()).toEqual(before)
+    expect((await moved('log', '--json', '--limit', '1000')).stdout).toBe(logged)
+    expect((await moved('check')).stdout).toBe('no broken invariant\n')
+  })
 
   test('is still the node that it was, and continues the upload', async () => {
     const { O } = all.people
@@ -223,7 +220,7 @@ describe('content alone', () => {
     expect(await eyes.keys(taken)).toEqual(['owner'])
   })
 
-  test('moves to S3 and back while the database stays', { timeout: 5 * MINUTES }, async () => {
+  test('moves to S3 and back while the database stays', async () => {
     const places = (await placesOf(server)).sort()
     const there = await migrate(['--data', server.dataDir, ...toBucket(bucket), '--json'])
     expect(summaryOf(there)).toMatchObject({ content: { blobs: 2, bytes: 370 * KIB } })

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { migrateSettings } from '../../src/cli/migrate-settings.js'
+import { commonSettings, gatherValues } from '../../src/cli/settings.js'
 import type { Tx } from '../../src/db/db.js'
 import { ensureNode, registerMember } from '../../src/db/nodes.js'
 import { openBare } from '../../src/db/open.js'
@@ -12,6 +14,7 @@ import { emptyTarget, filesIn, migrateKilled, populate, summaryOf, type Populate
 import { expectRefusal, newConfig, newFolder } from './support.js'
 
 const MINUTES = 60_000
+vi.setConfig({ testTimeout: 10 * MINUTES, hookTimeout: 10 * MINUTES })
 
 /** Pieces that reach the target before the first kill; each further one comes later by this factor. */
 const FIRST_KILL = 4
@@ -30,7 +33,7 @@ describe('a populated node', () => {
     target = await emptyTarget()
     before = await all.read()
     blobs = await filesIn(join(server.dataDir, 'blobs'))
-  }, 5 * MINUTES)
+  })
   afterAll(async () => {
     await all.world.stop()
     await dropDatabase(target)
@@ -64,44 +67,40 @@ describe('a populated node', () => {
     expectRefusal(await runCommand(['migrate', ...args()]), 1, /is in use by another server/)
   })
 
-  test(
-    'moves to PostgreSQL however often it is killed on the way, and nobody serves the target before the end',
-    { timeout: 10 * MINUTES },
-    async () => {
-      expect(await server.terminate()).toBe(0)
-      const source = await tablesOf(server)
-      const { hostname, port } = new URL(target)
-      const relay = await startMiddleman({ host: hostname, port: Number(port) })
-      onTestFinished(() => relay.stop())
-      const relayed = new URL(target)
-      relayed.port = String(relay.port)
-      let done: CommandResult | undefined
-      let kills = 0
-      for (let pieces = FIRST_KILL; done === undefined; pieces = Math.ceil(pieces * LATER)) {
-        let passed = 0
-        done = await migrateKilled(
-          relay,
-          ['--data', server.dataDir, '--to-database', relayed.href, '--json'],
-          () => (passed += 1) > pieces,
-        )
-        if (done !== undefined) break
-        kills += 1
-        await expectUnusable(kills % 2 === 0 ? ['serve', '--port', '0'] : ['user', 'list'])
-        expect(await tablesOf(server)).toEqual(source)
-      }
-      expect(kills).toBeGreaterThan(5)
-      const { tables, rows, content, settings } = summaryOf(done)
-      expect(tables).toMatchObject({ users: 11, apps: 2, uploads: 1, upload_blocks: 1, deselections: 1 })
-      expect(rows).toBe(Object.values(tables ?? {}).reduce((sum, count) => sum + count, 0))
-      expect(content).toBeUndefined()
-      expect(settings).toEqual({ data: server.dataDir, database: relayed.href })
-      expect(done.stderr).toMatch(/^users: 11 rows$/m)
+  test('moves to PostgreSQL however often it is killed on the way, and nobody serves the target before the end', async () => {
+    expect(await server.terminate()).toBe(0)
+    const source = await tablesOf(server)
+    const { hostname, port } = new URL(target)
+    const relay = await startMiddleman({ host: hostname, port: Number(port) })
+    onTestFinished(() => relay.stop())
+    const relayed = new URL(target)
+    relayed.port = String(relay.port)
+    let done: CommandResult | undefined
+    let kills = 0
+    for (let pieces = FIRST_KILL; done === undefined; pieces = Math.ceil(pieces * LATER)) {
+      let passed = 0
+      done = await migrateKilled(
+        relay,
+        ['--data', server.dataDir, '--to-database', relayed.href, '--json'],
+        () => (passed += 1) > pieces,
+      )
+      if (done !== undefined) break
+      kills += 1
+      await expectUnusable(kills % 2 === 0 ? ['serve', '--port', '0'] : ['user', 'list'])
       expect(await tablesOf(server)).toEqual(source)
-      expect(await filesIn(join(server.dataDir, 'blobs'))).toEqual(blobs)
-    },
-  )
+    }
+    expect(kills).toBeGreaterThan(5)
+    const { tables, rows, content, settings } = summaryOf(done)
+    expect(tables).toMatchObject({ users: 11, apps: 2, uploads: 1, upload_blocks: 1, deselections: 1 })
+    expect(rows).toBe(Object.values(tables ?? {}).reduce((sum, count) => sum + count, 0))
+    expect(content).toBeUndefined()
+    expect(settings).toEqual({ data: server.dataDir, database: relayed.href })
+    expect(done.stderr).toMatch(/^users: 11 rows$/m)
+    expect(await tablesOf(server)).toEqual(source)
+    expect(await filesIn(join(server.dataDir, 'blobs'))).toEqual(blobs)
+  })
 
-  test('reads the same afterwards, and is in order', { timeout: 5 * MINUTES }, async () => {
+  test('reads the same afterwards, and is in order', async () => {
     await server.restart(['--legacy-versions', '--database', target])
     expect(await all.read()).toEqual(before)
     const check = await runCommand(['check', '--data', server.dataDir, '--database', target])
@@ -116,7 +115,7 @@ describe('a populated node', () => {
     expectRefusal(await runCommand(['migrate', ...there, '--to-database', 'sqlite']), 1, /already/)
   })
 
-  test('moves back into a file of the data folder and reads the same', { timeout: 5 * MINUTES }, async () => {
+  test('moves back into a file of the data folder and reads the same', async () => {
     for (const name of (await readdir(server.dataDir)).filter((one) => one.startsWith('starling.db'))) {
       await rename(join(server.dataDir, name), join(server.dataDir, `old-${name}`))
     }
@@ -142,6 +141,43 @@ function tablesOf(server: TestServer): Promise<unknown> {
 }
 
 describe('what starling migrate is told', () => {
+  test.each([
+    ['postgres://ada:s3cret@db.test/files', 'postgres://ada:…@db.test/files'],
+    ['postgres://ada:a@b:c@db.test/files', 'postgres://ada:…@db.test/files'],
+    [
+      'postgresql://db.test/files?user=ada&password=s3cret&x=1',
+      'postgresql://db.test/files?user=ada&password=…&x=1',
+    ],
+    ['postgres://ada@db.test:5433/files', 'postgres://ada@db.test:5433/files'],
+  ])('%s is repeated as %s, without its password', (address, repeated) => {
+    const values = gatherValues({ data: '/data', toDatabase: address }, {}, undefined)
+    const { next, toDatabase } = migrateSettings(values, commonSettings(values))
+    expect(toDatabase).toEqual({ url: address })
+    expect(next).toEqual({ data: '/data', database: repeated })
+  })
+
+  test('about the content names the settings of the node by then', () => {
+    const content = 's3://bucket?endpoint=http://127.0.0.1:1'
+    const next = (flags: Record<string, string>): unknown => {
+      const values = gatherValues({ data: '/data', ...flags }, {}, undefined)
+      return migrateSettings(values, commonSettings(values)).next
+    }
+    const data = '/data'
+    expect(next({ toContent: content })).toEqual({ data, content })
+    expect(next({ toContent: content, toContentCredentials: 'keys' })).toEqual({
+      data,
+      content,
+      'content-credentials': 'keys',
+    })
+    expect(next({ content, contentCredentials: 'keys', toContent: 'disk' })).toEqual({ data })
+    expect(next({ content, contentCredentials: 'keys', toDatabase: 'postgres://x/y' })).toEqual({
+      data,
+      database: 'postgres://x/y',
+      content,
+      'content-credentials': 'keys',
+    })
+  })
+
   test.each([
     [[], /--to-database or --to-content/],
     [['--to-database', 'sqlite'], /--to-database names the database that is in use/],

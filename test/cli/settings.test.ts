@@ -9,10 +9,11 @@ import {
   serveSettings,
   type Setting,
 } from '../../src/cli/settings.js'
+import { MIGRATE_SETTINGS } from '../../src/cli/migrate-settings.js'
 import { runCommand, type CommandResult } from '../support/server.js'
 import { expectRefusal, newConfig, newFolder, printedJson } from './support.js'
 
-const ALL: readonly Setting[] = [...COMMON_SETTINGS, ...SERVE_SETTINGS]
+const ALL: readonly Setting[] = [...COMMON_SETTINGS, ...SERVE_SETTINGS, ...MIGRATE_SETTINGS]
 const variable = (name: string): string => `STARLING_${name.toUpperCase().replaceAll('-', '_')}`
 const flagKey = (name: string): string =>
   name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
@@ -181,7 +182,8 @@ describe('wrong usage', () => {
       expect(help.stdout).toContain(command)
     const serve = await run('serve', '--help')
     expect(serve.status).toBe(0)
-    for (const { name } of ALL) expect(serve.stdout).toContain(`--${name}`)
+    for (const { name } of [...COMMON_SETTINGS, ...SERVE_SETTINGS])
+      expect(serve.stdout).toContain(`--${name}`)
     for (const [group, words] of [
       ['user', ['add', 'list', 'remove', 'passwd', 'admin', 'quota']],
       ['app', ['add', 'list', 'remove', 'config']],

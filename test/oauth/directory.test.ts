@@ -137,3 +137,33 @@ describe.runIf(hasDirectory()).each(ENGINES)('people of a directory at the sign-
     expect(await isIn((await attempt(email, THEIRS)).browser)).toBe(true)
   })
 })
+
+describe.runIf(hasDirectory()).each(ENGINES)('a patient attacker of a directory on %s', (engine) => {
+  test('gets no more guesses at a person of it by making them all at once [OAUTH-118] [OAUTH-31]', async () => {
+    const failuresMax = 10
+    const directory = await startDirectory()
+    const limits = ['--failures-max', String(failuresMax), '--failures-window', '900']
+    const world = await openWorld(engine, {
+      args: ['--ldap', directory.setting, ...limits],
+      env: directory.env,
+      workers: 1,
+    })
+    try {
+      await directory.add('victim', { mail: 'victim@x.test', password: THEIRS })
+      await world.addPerson({ email: 'victim@x.test', password: null })
+      await world.sql('UPDATE users SET is_external = 1 WHERE email = $1', 'victim@x.test')
+      const statuses = await Promise.all(
+        Array.from({ length: failuresMax * 4 }, async () => {
+          const browser = world.browser()
+          return (await givePassword(browser, await browser.open('/sign-in'), 'victim@x.test', 'wrong'))
+            .status
+        }),
+      )
+      expect(statuses.filter((status) => status === 401)).toHaveLength(failuresMax)
+      for (const status of statuses) expect([401, 429, 503]).toContain(status)
+    } finally {
+      await world.stop()
+      await directory.stop()
+    }
+  })
+})

@@ -7,6 +7,8 @@ export interface Control {
   readonly label: string
   readonly autocomplete: string
   readonly options: readonly string[]
+  /** A browser does not send the form without it. */
+  readonly isRequired: boolean
   value: string
   isChecked: boolean
 }
@@ -175,6 +177,7 @@ function controlOf(
       labels.byId.get(attributes['id'] ?? '') ?? labels.byIndex.get(index) ?? attributes['aria-label'] ?? '',
     autocomplete: attributes['autocomplete'] ?? '',
     options: options.map(({ value }) => value),
+    isRequired: 'required' in attributes,
     value:
       tag.name === 'textarea'
         ? textUntilEnd(tokens, index)

@@ -24,6 +24,10 @@ import {
 const SESSION = '__Host-session'
 const STEP_MS = 30_000
 
+function recoveryCodes(page: Page): string[] {
+  return page.words.match(/\b[0-9a-f]{4}(?:-[0-9a-f]{4}){3}\b/g) ?? []
+}
+
 describe.each(ENGINES)('the second factor on %s', (engine) => {
   let world: World
   let app: App
@@ -210,6 +214,47 @@ describe.each(ENGINES)('the second factor on %s', (engine) => {
     const inside = await Promise.all(pair.map(({ browser }) => isIn(browser)))
     expect(inside.filter(Boolean)).toHaveLength(1)
   })
+
+  test.each(['an admin', 'the person by the API', 'the person on the page'])(
+    'that was taken away by %s and set up again knows nothing of the old key and the old codes [2FA-12]',
+    async (who) => {
+      const person = await world.addPerson()
+      const owner = await world.signedIn(person)
+      const old = await enrol(owner)
+      const oldCodes = recoveryCodes(old.done)
+      expect(oldCodes).toHaveLength(10)
+      if (who === 'the person on the page') {
+        const page = await owner.open('/account/second-factor')
+        const off = page.forms.find(({ action }) => action.endsWith('/leave'))
+        if (off === undefined) throw new Error(page.words)
+        inputOf(off, 'password').value = PASSWORD
+        expect((await owner.submit(off, off.buttons[0], page)).status).toBe(200)
+      } else {
+        const root = who === 'an admin' ? await world.addPerson({ admin: true }) : person
+        const scope = who === 'an admin' ? 'user.password,organization.admin' : 'user.password'
+        const api = world.server.client(await world.server.addToken(root.email, scope))
+        expect((await api.delete(`/users/${person.email}/two_factor`)).status).toBe(204)
+      }
+      const renewed = await enrol(owner)
+      expect(renewed.key).not.toBe(old.key)
+      const newCodes = recoveryCodes(renewed.done)
+      expect(newCodes.filter((code) => oldCodes.includes(code))).toEqual([])
+
+      const withOld = { ...person, key: old.key }
+      const [first = '', second = ''] = oldCodes
+      for (const worthless of [totp(old.key), totp(old.key, Date.now() + STEP_MS), first, second]) {
+        const { browser, page } = await half(withOld)
+        expect(isSecondFactorPage(await giveCode(browser, page, worthless))).toBe(true)
+        expect(await isIn(browser)).toBe(false)
+      }
+      const recovered = await half(person)
+      await giveCode(recovered.browser, recovered.page, newCodes[0] ?? '')
+      expect(await isIn(recovered.browser)).toBe(true)
+      const current = await half(person)
+      await giveCode(current.browser, current.page, totp(renewed.key, Date.now() + STEP_MS))
+      expect(await isIn(current.browser)).toBe(true)
+    },
+  )
 
   test('is not turned on by a wrong code, and not off without the password [OAUTH-36]', async () => {
     const person = await world.addPerson()

@@ -65,7 +65,12 @@ describe.each(ENGINES)('sign-in on %s', (engine) => {
 
   test('says the same to a wrong password, an unknown address and an account without a password [OAUTH-28]', async () => {
     const without = await world.addPerson({ password: null })
+    const disabled = await world.addPerson()
+    const own = world.server.client(await world.server.addToken(disabled.email, 'user.password'))
+    expect((await own.delete('/users/me/password')).status).toBe(200)
     const guesses: [string, string][] = [
+      [disabled.email, PASSWORD],
+      [(await world.addPerson({ secondFactor: true })).email, 'wrong password'],
       [person.email, 'wrong password'],
       ['nobody@x.test', 'wrong password'],
       ['nobody@x.test', PASSWORD],
@@ -89,9 +94,18 @@ describe.each(ENGINES)('sign-in on %s', (engine) => {
         .replaceAll(email, 'ADDRESS')
         .replaceAll(/[0-9a-f]{32,}/g, 'TOKEN')
         .replaceAll(/[\w-]{43,}/g, 'TOKEN')
-      seen.add(`${page.status} ${JSON.stringify(Object.keys(page.headers).sort())} ${text}`)
+      seen.add(`${page.status} ${JSON.stringify({ ...page.headers, date: '' })} ${text}`)
     }
     expect([...seen]).toHaveLength(1)
+  })
+
+  test('has news of its own and no others [ERR-9]', async () => {
+    const plain = (await world.browser().open('/sign-in')).words
+    for (const news of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'nope', '']) {
+      const page = await world.browser().open(`/sign-in?news=${news}`)
+      expect([page.status, page.words], news).toEqual([200, plain])
+    }
+    expect((await world.browser().open('/sign-in?news=signed-out')).words).not.toBe(plain)
   })
 
   test('refuses an empty password and an empty address', async () => {

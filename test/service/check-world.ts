@@ -44,6 +44,8 @@ export async function openWorld(engine: Engine) {
     blobs,
     staging,
     turnstile: { isFull: false, enter: () => Promise.resolve({ leave: () => undefined }) },
+    replica: undefined,
+    askFor: () => undefined,
     signal: () => undefined,
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: 24 * 60 * 60 * 1000,
@@ -115,6 +117,7 @@ export async function openWorld(engine: Engine) {
 
   return {
     db,
+    deps,
     dataDir,
     sid,
     user,

@@ -1,5 +1,6 @@
 import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
+import { pooledHasher } from '../../src/service/hasher.js'
 import { passwordQueue } from '../../src/service/password-queue.js'
 
 /** Work that ends when it is told to. */
@@ -19,7 +20,7 @@ function work(): { run: () => Promise<string>; end: () => void; hasBegun: () => 
 }
 
 test('works on so many passwords at once, in the order in which they came, and refuses more than may wait', async () => {
-  const queue = passwordQueue(1, 2)
+  const queue = passwordQueue(pooledHasher(), { waitingMax: 2 })
   const works = [work(), work(), work()]
   const results = works.map((one) => queue.run(one.run))
   await expect(queue.run(work().run)).rejects.toMatchObject({ kind: 'unavailable' })
@@ -33,13 +34,13 @@ test('works on so many passwords at once, in the order in which they came, and r
 })
 
 test('goes on after work that failed', async () => {
-  const queue = passwordQueue(1, 1)
+  const queue = passwordQueue(pooledHasher(), { waitingMax: 1 })
   await expect(queue.run(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(await queue.run(() => Promise.resolve(1))).toBe(1)
 })
 
 test('refuses a password that is too short before it waits for anybody', async () => {
-  const queue = passwordQueue(1, 0)
+  const queue = passwordQueue(pooledHasher(), { waitingMax: 0 })
   const busy = work()
   const running = queue.run(busy.run)
   await expect(queue.hash('short', 8)).rejects.toMatchObject({ kind: 'badArgs' })

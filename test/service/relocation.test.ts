@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { listTables } from '../../src/db/catalog.js'
 import { appendChange } from '../../src/db/changes.js'
 import type { Db } from '../../src/db/db.js'
@@ -16,6 +16,7 @@ import { fillTables, readForms } from './relocation-rows.js'
 const INSTALLATION = 'ab'.repeat(16)
 const NODE = 'cd'.repeat(16)
 const MINUTES = 60_000
+vi.setConfig({ testTimeout: 10 * MINUTES, hookTimeout: 10 * MINUTES })
 
 async function bare(engine: Engine): Promise<BareDatabase> {
   const dataDir = await mkdtemp(join(tmpdir(), 'starling-relocation-'))
@@ -107,36 +108,32 @@ async function nextChange(db: Db): Promise<number> {
 }
 
 describe('the rows of an installation', () => {
-  it(
-    'of every table there is are the same after a move to PostgreSQL and back, whatever their values',
-    { timeout: 10 * MINUTES },
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.integer({ min: 0, max: 2 ** 31 }), async (seed) => {
-          const first = await installation('sqlite')
-          const forms = await readForms(first.db)
-          await fillTables(first.db, forms, seed, (table) => (table === 'objects' ? 1100 : 25))
-          const before = await dump(first.db)
-          for (const { name } of forms) expect(before[name]?.length, name).toBeGreaterThan(0)
+  it('of every table there is are the same after a move to PostgreSQL and back, whatever their values', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 0, max: 2 ** 31 }), async (seed) => {
+        const first = await installation('sqlite')
+        const forms = await readForms(first.db)
+        await fillTables(first.db, forms, seed, (table) => (table === 'objects' ? 1100 : 25))
+        const before = await dump(first.db)
+        for (const { name } of forms) expect(before[name]?.length, name).toBeGreaterThan(0)
 
-          const second = await bare('postgres')
-          // No node among these rows is alive by then.
-          const late = (): number => Number.MAX_SAFE_INTEGER
-          const there = await move(first, second, late)
-          expect(await dump(second.db)).toEqual(before)
-          const third = await bare('sqlite')
-          const back = await move(second, third, late)
-          expect(await dump(third.db)).toEqual(before)
-          expect(await dump(first.db)).toEqual(before)
+        const second = await bare('postgres')
+        // No node among these rows is alive by then.
+        const late = (): number => Number.MAX_SAFE_INTEGER
+        const there = await move(first, second, late)
+        expect(await dump(second.db)).toEqual(before)
+        const third = await bare('sqlite')
+        const back = await move(second, third, late)
+        expect(await dump(third.db)).toEqual(before)
+        expect(await dump(first.db)).toEqual(before)
 
-          const counts = Object.fromEntries(Object.entries(before).map(([name, rows]) => [name, rows.length]))
-          expect(there.tables).toEqual({ ...counts, meta: (counts['meta'] ?? 0) - 1 })
-          expect(back).toEqual(there)
-        }),
-        { numRuns: 3 },
-      )
-    },
-  )
+        const counts = Object.fromEntries(Object.entries(before).map(([name, rows]) => [name, rows.length]))
+        expect(there.tables).toEqual({ ...counts, meta: (counts['meta'] ?? 0) - 1 })
+        expect(back).toEqual(there)
+      }),
+      { numRuns: 3 },
+    )
+  })
 
   it.each([
     ['sqlite', 'postgres'],

@@ -29,6 +29,8 @@ export async function openSharingWorld(engine: Engine) {
     blobs: world.blobs,
     staging: world.staging,
     turnstile: { isFull: false, enter: () => Promise.resolve({ leave: () => undefined }) },
+    replica: undefined,
+    askFor: () => undefined,
     signal: () => undefined,
     diskFreeBytes: () => Number.MAX_SAFE_INTEGER,
     uploadLifetimeMs: 1000,

@@ -24,6 +24,10 @@ export interface Middleman {
   forget(): void
   /** New connections go there. */
   redirect(target: { host: string; port: number }): void
+  /** From now on no more than so many bytes of the server's pass; the rest waits. */
+  hold(bytes: number): void
+  /** What waits, and all that follows, passes. */
+  letGo(): void
   stop(): Promise<void>
 }
 
@@ -35,12 +39,15 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
   let passedBytes = 0
   let connections = 0
   let change: ((chunk: Buffer) => Buffer) | undefined
+  let holdAt = Infinity
+  const held = new Set<Socket>()
 
   function track(socket: Socket, other: Socket): void {
     sockets.add(socket)
     socket.on('error', () => undefined)
     socket.once('close', () => {
       sockets.delete(socket)
+      held.delete(socket)
       other.destroy()
     })
   }
@@ -60,11 +67,16 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
     })
     upstream.on('data', (chunk: Buffer) => {
       passedBytes += chunk.length
-      if (!client.write(chunk)) upstream.pause()
+      if (!client.write(chunk) || passedBytes >= holdAt) upstream.pause()
+      if (passedBytes >= holdAt) held.add(upstream)
     })
     client.on('drain', () => {
-      if (mood !== 'hushed' && !mute.has(upstream)) upstream.resume()
+      if (mood !== 'hushed' && !mute.has(upstream) && !held.has(upstream)) upstream.resume()
     })
+    if (passedBytes >= holdAt) {
+      held.add(upstream)
+      upstream.pause()
+    }
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -97,6 +109,14 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
       for (const socket of sockets) mute.add(socket)
     },
     redirect: (wanted) => void (target = wanted),
+    hold(bytes) {
+      holdAt = passedBytes + bytes
+    },
+    letGo() {
+      holdAt = Infinity
+      for (const upstream of held) upstream.resume()
+      held.clear()
+    },
     async stop() {
       sockets.forEach((socket) => socket.destroy())
       await new Promise((resolve) => server.close(resolve))

@@ -67,6 +67,8 @@ export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv
   /** An S3 store for the content, and the file with its keys. */
   readonly content?: { readonly address: string; readonly credentials: string }
+  /** A folder for the node's own copy of that content. */
+  readonly replica?: string
   /** Files of a certificate to use instead of one of its own. */
   readonly tls?: { readonly cert: string; readonly key: string }
   /** The address of a database that another server made; it is left in place. */
@@ -95,6 +97,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
     ...(content === undefined
       ? []
       : ['--content', content.address, '--content-credentials', content.credentials]),
+    ...(options.replica === undefined ? [] : ['--replica', options.replica]),
   ]
   const installation = await openInstallation(
     {
@@ -102,6 +105,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
       database: databaseUrl,
       content: content === undefined ? undefined : parseS3Address(content.address),
       contentCredentials: content?.credentials,
+      replica: options.replica,
     },
     () => undefined,
   )

@@ -31,8 +31,8 @@ export interface Swift {
   /** A file with the keys, and the same in the environment. */
   readonly credentialsFile: string
   readonly env: Readonly<Record<string, string>>
-  /** The setting of a node that keeps its content in the bucket. */
-  content(bucket: string): string
+  /** The setting of a node that keeps its content in the bucket; it may reach the store by another port. */
+  content(bucket: string, port?: number): string
   /** A new name for a bucket; nothing is made. */
   bucketName(): string
   /** From now on the bucket takes this many bytes and no more. */
@@ -92,7 +92,8 @@ export async function startSwift(): Promise<Swift> {
     secretKey: SECRET_KEY,
     credentialsFile,
     env: { AWS_ACCESS_KEY_ID: ACCESS_KEY, AWS_SECRET_ACCESS_KEY: SECRET_KEY, AWS_SESSION_TOKEN: '' },
-    content: (bucket) => `s3://${bucket}?endpoint=${encodeURIComponent(endpoint)}&region=${REGION}`,
+    content: (bucket, port = ports.proxy) =>
+      `s3://${bucket}?endpoint=${encodeURIComponent(`http://127.0.0.1:${port}`)}&region=${REGION}`,
     bucketName: () => `bucket-${randomBytes(8).toString('hex')}`,
     setQuota: (bucket, bytes) => python(QUOTA, folder, bucket, String(bytes)),
     shut: () => end('proxy'),

@@ -4,7 +4,9 @@ import { Failure } from '../../../src/model/failures.js'
 import type { ServiceDeps } from '../../../src/service/deps.js'
 import type { LdapSettings } from '../../../src/service/directory.js'
 import { signUps } from '../../../src/service/invitees-signup.js'
+import { guesses } from '../../../src/service/guesses.js'
 import { signIns } from '../../../src/service/passwords-signin.js'
+import { signUpCodes } from '../../../src/service/sign-up-codes.js'
 import type { TestServer } from '../../support/server.js'
 
 interface Account {
@@ -66,6 +68,22 @@ export async function signUp(server: TestServer, wish: Wish, rules: Rules = {}):
       origin: '127.0.0.1',
     })
     return user.email
+  } catch (error) {
+    if (error instanceof Failure) return error.kind
+    throw error
+  }
+}
+
+/** The code that the mail to the address holds, 'none' if it holds none, or the kind of refusal. */
+export async function confirmationOf(server: TestServer, email: string, rules: Rules): Promise<string> {
+  const { db } = server.installation
+  const counts = guesses(db, Date.now, { failuresMax: 1_000, windowMs: 1_000 })
+  const service = signUpCodes(depsOf(server, rules), { db, guesses: counts, lifetimeMs: 60_000 })
+  let code = 'none'
+  const body = (made: string): string => (code = made)
+  try {
+    await service.send(email, { subject: 'Signing up', body, known: 'x', invited: 'x', external: 'x' })
+    return code
   } catch (error) {
     if (error instanceof Failure) return error.kind
     throw error

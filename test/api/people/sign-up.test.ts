@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES } from '../../support/engines.js'
 import { useServer } from '../content/support.js'
 import { expectError, unchanged } from '../support.js'
-import { passwordFits, signUp, type Rules } from './sign-in.js'
+import { confirmationOf, passwordFits, signUp, type Rules } from './sign-in.js'
 import {
   administrator,
   FULL,
@@ -93,7 +93,16 @@ describe.each(ENGINES)('signing up on %s', (engine) => {
         expect(await signUp(server(), { email: newAddress() }, { signUpPolicy })).toBe('forbidden')
     })
     const email = newAddress('open')
-    expect(await signUp(server(), { email }, OPEN)).toBe(email)
+    await unchanged(server(), async () => {
+      expect(await signUp(server(), { email }, OPEN)).toBe('forbidden')
+      expect(await confirmationOf(server(), email, { signUpPolicy: 'invited' })).toBe('forbidden')
+    })
+    const confirmation = await confirmationOf(server(), email, OPEN)
+    await unchanged(server(), async () => {
+      for (const signUpPolicy of ['invited', 'admin'] as const)
+        expect(await signUp(server(), { code: confirmation }, { signUpPolicy })).toBe('forbidden')
+    })
+    expect(await signUp(server(), { code: confirmation }, OPEN)).toBe(email)
     expect(await passwordFits(server(), email, 'long enough')).toBe(true)
 
     const { email: expected, code } = await invited(admin)
@@ -101,8 +110,10 @@ describe.each(ENGINES)('signing up on %s', (engine) => {
     await invite(owner.api, await newShare(owner.api), pending, [])
     await server().installation.db.write((tx) => tx.run('DELETE FROM invitees WHERE email = $1', pending))
     await unchanged(server(), async () => {
-      for (const address of [expected, pending])
+      for (const address of [expected, pending]) {
         expect(await signUp(server(), { email: address }, OPEN)).toBe('forbidden')
+        expect(await confirmationOf(server(), address, OPEN)).toBe('none')
+      }
     })
     expect(await signUp(server(), { code }, OPEN)).toBe(expected)
   })
@@ -115,6 +126,7 @@ describe.each(ENGINES)('signing up on %s', (engine) => {
         const told = await signUp(server(), { email: person.email }, { signUpPolicy })
         expect(['forbidden', 'conflict']).toContain(told)
       }
+      expect(await confirmationOf(server(), person.email, OPEN)).toBe('none')
     })
     expect(await passwordFits(server(), person.email, 'the old password')).toBe(true)
   })
