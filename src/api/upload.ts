@@ -162,7 +162,7 @@ async function planNow(call: Call, passed: Passed<UploadInput, typeof NEEDS>): P
   await checkTarget(call, tx, grants.object)
   const session = uploadId === undefined ? undefined : await api.uploads.find(tx, uploadId, grants.object)
   const plan = planUpload(range, uploadId === undefined ? 'none' : known(uploadId, session))
-  const upload = { userId: passed.caller.userId, id: session?.row.id ?? '' }
+  const upload = { userId: grants.object.caller.userId, id: session?.row.id ?? '' }
   return {
     plan,
     session,

@@ -37,7 +37,11 @@ export function startBody(exchange: Exchange): void {
  * Reads a whole body into memory. Throws bodyTooLarge as soon as the limit is known to be exceeded,
  * requestTimeout when the body stalls, and ConnectionLost when the client goes away.
  */
-export async function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> {
+export async function readBody(
+  exchange: Exchange,
+  limitBytes: number,
+  onProgress: (receivedBytes: number) => void = () => undefined,
+): Promise<Buffer> {
   const declared = bodyLength(exchange)
   if (declared === 0) return NOTHING
   if (declared !== undefined && declared > limitBytes) throw tooLarge(limitBytes)
@@ -46,6 +50,7 @@ export async function readBody(exchange: Exchange, limitBytes: number): Promise<
   const outcome = await receive(exchange, (chunk) => {
     receivedBytes += chunk.length
     if (receivedBytes > limitBytes) throw tooLarge(limitBytes)
+    onProgress(receivedBytes)
     chunks.push(chunk)
     return undefined
   })
@@ -54,6 +59,41 @@ export async function readBody(exchange: Exchange, limitBytes: number): Promise<
     throw new Failure('requestTimeout', 'the request body came too slowly', CLOSE)
   }
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, receivedBytes)
+}
+
+/** More than any form of ours takes. */
+const SMALL_FORM_BYTES = 65_536
+
+/**
+ * Reads a form, which anybody may send who has no token yet. What is beyond a small one counts until it is answered, and
+ * all of that together is bounded; small forms are never refused for the large ones of others.
+ */
+export async function readFormBody(exchange: Exchange): Promise<Buffer> {
+  const { limits, largeForms, res } = exchange
+  let heldBytes = 0
+  const release = (): void => {
+    largeForms.bytes -= heldBytes
+    heldBytes = 0
+  }
+  res.once('close', release)
+  const hold = (receivedBytes: number): void => {
+    const moreBytes = Math.max(0, receivedBytes - SMALL_FORM_BYTES) - heldBytes
+    if (moreBytes <= 0) return
+    if (largeForms.bytes + moreBytes > limits.largeFormsBytes) {
+      throw new Failure('unavailable', 'too many large forms are being sent', {
+        ...CLOSE,
+        'Retry-After': '5',
+      })
+    }
+    largeForms.bytes += moreBytes
+    heldBytes += moreBytes
+  }
+  try {
+    return await readBody(exchange, limits.jsonBytes, hold)
+  } finally {
+    // The connection may have gone before anybody listened.
+    if (res.closed) release()
+  }
 }
 
 /**

@@ -21,6 +21,8 @@ export interface Exchange {
   readonly client: string
   /** Whether the connection ends with this reply: the listener stops, or it has carried enough requests. */
   readonly connection: { readonly closing: boolean }
+  /** What large forms take at this moment, over all exchanges of the listener; only readFormBody changes it. */
+  readonly largeForms: { bytes: number }
   /** True once `100 Continue` has been sent; only startBody sets it. */
   continued: boolean
 }

@@ -18,6 +18,8 @@ export interface HttpLimits {
   readonly keepAliveMs: number
   /** Largest JSON or form body. */
   readonly jsonBytes: number
+  /** What large forms that are being received or answered may take together; anybody may send one. */
+  readonly largeFormsBytes: number
   readonly jsonDepth: number
   /** Members of all objects of one JSON body together. */
   readonly jsonKeys: number
@@ -47,6 +49,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   drainIdleMs: 300_000,
   keepAliveMs: 65_000,
   jsonBytes: 1_048_576,
+  largeFormsBytes: 67_108_864,
   jsonDepth: 64,
   jsonKeys: 10_000,
   connections: 10_000,

@@ -62,6 +62,7 @@ export function createListener(options: ListenerOptions): Listener {
   const behindProxy = options.tls === undefined
   const isBelieved = behindProxy ? () => true : believes(options.trustedProxies ?? [])
   const shared = { draining: false, stopping: false }
+  const largeForms = { bytes: 0 }
   const open = new Map<Socket, Connection>()
   /** The same records by the socket that node's HTTP server knows: the one inside TLS. */
   const inner = new WeakMap<Duplex, Connection>()
@@ -126,6 +127,7 @@ export function createListener(options: ListenerOptions): Listener {
       extraHeaders: {},
       client: clientAddress(req, isBelieved),
       connection,
+      largeForms,
       continued: false,
     }
     connection.requests++

@@ -2,7 +2,7 @@
 import type { Tx } from '../gate/grants.js'
 import type { Person } from '../gate/person.js'
 import { SESSION_COOKIE, secretCookie, sessionSecret, type Visit } from '../gate/sessions.js'
-import { readBody } from '../http/body.js'
+import { readFormBody } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import { parseForm, parseQuery, type Query } from '../http/query.js'
 import { Failure } from '../model/failures.js'
@@ -73,7 +73,7 @@ export async function readForm(exchange: Exchange): Promise<Query> {
   if (type !== undefined && type !== '' && type !== 'application/x-www-form-urlencoded') {
     throw new Failure('unsupportedMediaType', 'the Content-Type must be application/x-www-form-urlencoded')
   }
-  return parseForm((await readBody(exchange, exchange.limits.jsonBytes)).toString('utf8'))
+  return parseForm((await readFormBody(exchange)).toString('utf8'))
 }
 
 /**
