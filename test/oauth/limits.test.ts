@@ -181,6 +181,17 @@ describe.each(ENGINES)('guessing on %s', (engine) => {
       }
       expect(last?.status).toBe(429)
 
+      const inviting = world.browser()
+      const signUp = async (): Promise<number> => {
+        const page = await inviting.open('/sign-up')
+        const told = await inviting.press(page, /^sign up$/i, (form) => {
+          for (const one of form.controls) if (one.type !== 'hidden') one.value = 'a long enough word'
+        })
+        return told.status
+      }
+      for (let tries = 0; tries < TRIES; tries += 1) expect(await signUp()).toBe(403)
+      expect(await signUp()).toBe(429)
+
       await world.sql('UPDATE failures SET expires_ms = $1', Date.now() - 1)
       expect((await post(exchange)).status).toBe(401)
     })
@@ -369,6 +380,39 @@ describe('a hundred sign-ins at once', () => {
       expect(got.body.equals(content)).toBe(true)
       expect(finished).toBeLessThan(100)
       for (const status of await Promise.all(statuses)) expect([303, 429, 503]).toContain(status)
+    } finally {
+      await world.stop()
+    }
+  })
+})
+
+describe('more sign-ins than may wait', () => {
+  test('are asked to come back, and nobody is locked out by it [LIMIT-16] [OAUTH-122]', async () => {
+    const world = await openWorld('sqlite', { args: ['--sign-ins-waiting', '1', '--failures-max', '10'] })
+    try {
+      const person = await world.addPerson()
+      const browsers = await Promise.all(
+        Array.from({ length: 30 }, async () => {
+          const browser = world.browser()
+          return { browser, page: await browser.open('/sign-in') }
+        }),
+      )
+      let refused: Page | undefined
+      for (let round = 0; refused === undefined && round < 20; round += 1) {
+        const pages = await Promise.all(
+          browsers.map(({ browser, page }) => givePassword(browser, page, 'nobody@x.test', 'wrong password')),
+        )
+        for (const { status } of pages) expect([401, 429, 503]).toContain(status)
+        refused = pages.find(({ status }) => status === 503)
+        await world.sql('DELETE FROM failures')
+      }
+      if (refused === undefined) throw new Error('nobody was refused')
+      expect(isSignInPage(refused)).toBe(true)
+      expect(refused.words).toMatch(/too many people/i)
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+      const after = world.browser()
+      await signIn(after, await after.open('/sign-in'), person)
+      expect((await after.request('GET', ACCOUNT)).status).toBe(200)
     } finally {
       await world.stop()
     }
