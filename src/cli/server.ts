@@ -84,7 +84,7 @@ export async function buildServer(
     quotaBytes: settings.quotaBytes,
     signUpPolicy: settings.signUpPolicy,
     passwordLengthMin: settings.passwordLengthMin,
-    hashing: passwordQueue(neighbours.hasher),
+    hashing: passwordQueue(neighbours.hasher, { waitingMax: settings.signIn.waitingMax }),
     directory: settings.ldap === undefined ? undefined : ldapDirectory(settings.ldap, complain),
     publicUrl: settings.baseUrl,
     complain,

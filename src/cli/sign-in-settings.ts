@@ -1,3 +1,4 @@
+import { HASHES_WAITING_MAX } from '../service/password-queue.js'
 import type { Setting, Values } from './settings.js'
 
 /** How long what leads to a session lives, and how many failures are borne. */
@@ -11,6 +12,7 @@ export interface SignInSettings {
   readonly signUpMs: number
   readonly failuresMax: number
   readonly failuresWindowMs: number
+  readonly waitingMax: number
 }
 
 export const SIGN_IN_SETTINGS: readonly Setting[] = [
@@ -28,6 +30,12 @@ export const SIGN_IN_SETTINGS: readonly Setting[] = [
     help: 'failed sign-ins for one account or from one address',
   },
   seconds('failures-window', '60', 'time in which they are counted'),
+  {
+    name: 'sign-ins-waiting',
+    kind: 'number',
+    fallback: String(HASHES_WAITING_MAX),
+    help: 'sign-ins that wait for their turn in one process; more are asked to come back',
+  },
 ]
 
 function seconds(name: string, fallback: string, what: string): Setting {
@@ -49,5 +57,6 @@ export function signInSettings(values: Values): SignInSettings {
     signUpMs: whole('sign-up-lifetime') * 1000,
     failuresMax: whole('failures-max'),
     failuresWindowMs: whole('failures-window') * 1000,
+    waitingMax: whole('sign-ins-waiting'),
   }
 }

@@ -82,8 +82,7 @@ export const TEXTS = {
     over: 'You were not signed in in time, or gave too many wrong codes. Start again.',
     passwordIsSet: 'Your new password is set. Sign in with it.',
     signedOut: 'You are signed out.',
-    unavailable: (reason: string) =>
-      `${reason} Check the address and the password, or try again in a few minutes.`,
+    unavailable: (reason: string) => `${reason} Try again in a few minutes.`,
   },
 
   secondFactor: {

@@ -66,7 +66,7 @@ export function ldapDirectory(
         attributes: ['givenName', 'sn'],
         sizeLimit: ENTRIES_MAX,
       })
-      if (searchEntries.length > 1) throw away(`the directory knows ${email} more than once`)
+      if (searchEntries.length > 1) throw new Error(`the directory knows ${email} more than once`)
       return searchEntries[0]
     })
   }

@@ -114,7 +114,8 @@ export function signIns(deps: ServiceDeps, db: Db): SignIns {
       })
       if (isRight === true) return user
       if (!isDirectorys || email === undefined) {
-        await deps.directory?.pretend(email ?? NOBODYS_ADDRESS)
+        // A directory that is away is the business of those alone whom it signs in.
+        await deps.directory?.pretend(email ?? NOBODYS_ADDRESS).catch(() => undefined)
         return undefined
       }
       const entry = await askDirectory(email, password, inTurn)

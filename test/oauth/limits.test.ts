@@ -21,6 +21,8 @@ import {
 } from './support.js'
 
 const TRIES = 10
+/** Many hashes, one after the other, on a machine that may have other things to do. */
+const PATIENCE_MS = 240_000
 /** Longer than the minute that is usual, so that a slow machine does not outlive it. */
 const WINDOW_SECONDS = 900
 
@@ -61,63 +63,67 @@ test('guessing is held up after ten failures within a minute, unless it is set o
 })
 
 describe.each(ENGINES)('guessing on %s', (engine) => {
-  test('is held up for one account and from one client, on every worker and after a restart, and nobody else is [OAUTH-118] [OAUTH-120] [OAUTH-121]', async () => {
-    await withWorld(
-      engine,
-      ['--failures-window', String(WINDOW_SECONDS)],
-      async (world) => {
-        const app = await world.addApp()
-        const [victim, other, third] = [
-          await world.addPerson(),
-          await world.addPerson(),
-          await world.addPerson(),
-        ]
-        const known = await world.signedIn(victim)
-        const token = await world.grant(known, app)
+  test(
+    'is held up for one account and from one client, on every worker and after a restart, and nobody else is [OAUTH-118] [OAUTH-120] [OAUTH-121]',
+    { timeout: PATIENCE_MS },
+    async () => {
+      await withWorld(
+        engine,
+        ['--failures-window', String(WINDOW_SECONDS)],
+        async (world) => {
+          const app = await world.addApp()
+          const [victim, other, third] = [
+            await world.addPerson(),
+            await world.addPerson(),
+            await world.addPerson(),
+          ]
+          const known = await world.signedIn(victim)
+          const token = await world.grant(known, app)
 
-        // One account, from everywhere.
-        const pages = await guess(world, victim.email)
-        for (const page of pages) expect(isSignInPage(page) && page.status !== 429).toBe(true)
-        const late = world.browser()
-        expectHeldUp(await givePassword(late, await late.open('/sign-in'), victim.email, PASSWORD))
-        expect((await late.request('GET', ACCOUNT)).status).toBe(303)
-        // An account that does not exist is treated alike.
-        await guess(world, 'nobody@x.test')
-        const nobody = world.browser()
-        expectHeldUp(await givePassword(nobody, await nobody.open('/sign-in'), 'nobody@x.test', PASSWORD))
+          // One account, from everywhere.
+          const pages = await guess(world, victim.email)
+          for (const page of pages) expect(isSignInPage(page) && page.status !== 429).toBe(true)
+          const late = world.browser()
+          expectHeldUp(await givePassword(late, await late.open('/sign-in'), victim.email, PASSWORD))
+          expect((await late.request('GET', ACCOUNT)).status).toBe(303)
+          // An account that does not exist is treated alike.
+          await guess(world, 'nobody@x.test')
+          const nobody = world.browser()
+          expectHeldUp(await givePassword(nobody, await nobody.open('/sign-in'), 'nobody@x.test', PASSWORD))
 
-        // One client, every account.
-        const here = world.browser()
-        const form = await here.open('/sign-in')
-        await Promise.all(
-          Array.from({ length: TRIES }, (_, index) =>
-            givePassword(here, form, `someone${index}@x.test`, 'wrong'),
-          ),
-        )
-        expectHeldUp(await givePassword(here, await here.open('/sign-in'), other.email, PASSWORD))
-        const elsewhere = world.browser()
-        await signIn(elsewhere, await elsewhere.open('/sign-in'), other)
-        expect((await elsewhere.request('GET', ACCOUNT)).status).toBe(200)
+          // One client, every account.
+          const here = world.browser()
+          const form = await here.open('/sign-in')
+          await Promise.all(
+            Array.from({ length: TRIES }, (_, index) =>
+              givePassword(here, form, `someone${index}@x.test`, 'wrong'),
+            ),
+          )
+          expectHeldUp(await givePassword(here, await here.open('/sign-in'), other.email, PASSWORD))
+          const elsewhere = world.browser()
+          await signIn(elsewhere, await elsewhere.open('/sign-in'), other)
+          expect((await elsewhere.request('GET', ACCOUNT)).status).toBe(200)
 
-        // Those inside notice nothing.
-        expect((await known.request('GET', ACCOUNT)).status).toBe(200)
-        expect(await world.isAlive(token)).toBe(true)
-        const sameClient = await world.call('GET', '/api/v1.3/folders/root', {
-          headers: { Authorization: `Bearer ${token}` },
-          from: here.address,
-        })
-        expect(sameClient.status).toBe(200)
+          // Those inside notice nothing.
+          expect((await known.request('GET', ACCOUNT)).status).toBe(200)
+          expect(await world.isAlive(token)).toBe(true)
+          const sameClient = await world.call('GET', '/api/v1.3/folders/root', {
+            headers: { Authorization: `Bearer ${token}` },
+            from: here.address,
+          })
+          expect(sameClient.status).toBe(200)
 
-        expect(await world.server.terminate()).toBe(0)
-        await world.server.restart()
-        const again = world.browser()
-        expectHeldUp(await givePassword(again, await again.open('/sign-in'), victim.email, PASSWORD))
-        await signIn(again, await again.open('/sign-in'), third)
-        expect((await again.request('GET', ACCOUNT)).status).toBe(200)
-      },
-      2,
-    )
-  })
+          expect(await world.server.terminate()).toBe(0)
+          await world.server.restart()
+          const again = world.browser()
+          expectHeldUp(await givePassword(again, await again.open('/sign-in'), victim.email, PASSWORD))
+          await signIn(again, await again.open('/sign-in'), third)
+          expect((await again.request('GET', ACCOUNT)).status).toBe(200)
+        },
+        2,
+      )
+    },
+  )
 
   test('is held up for clients, tokens and reset links too, and over when its time is over [OAUTH-119] [OAUTH-118]', async () => {
     await withWorld(engine, ['--failures-window', String(WINDOW_SECONDS)], async (world) => {
@@ -180,6 +186,17 @@ describe.each(ENGINES)('guessing on %s', (engine) => {
         last = await forgetful.submit(form, form.buttons[0], page)
       }
       expect(last?.status).toBe(429)
+
+      const inviting = world.browser()
+      const signUp = async (): Promise<number> => {
+        const page = await inviting.open('/sign-up')
+        const told = await inviting.press(page, /^sign up$/i, (form) => {
+          for (const one of form.controls) if (one.type !== 'hidden') one.value = 'a long enough word'
+        })
+        return told.status
+      }
+      for (let tries = 0; tries < TRIES; tries += 1) expect(await signUp()).toBe(403)
+      expect(await signUp()).toBe(429)
 
       await world.sql('UPDATE failures SET expires_ms = $1', Date.now() - 1)
       expect((await post(exchange)).status).toBe(401)
@@ -343,7 +360,7 @@ describe('the address of a client', () => {
 })
 
 describe('a hundred sign-ins at once', () => {
-  test('do not hold up a download [OAUTH-122]', async () => {
+  test('do not hold up a download [OAUTH-122]', { timeout: PATIENCE_MS }, async () => {
     const world = await openWorld('sqlite')
     try {
       const person = await world.addPerson()
@@ -373,4 +390,43 @@ describe('a hundred sign-ins at once', () => {
       await world.stop()
     }
   })
+})
+
+describe('more sign-ins than may wait', () => {
+  test(
+    'are asked to come back, and nobody is locked out by it [LIMIT-16] [OAUTH-122]',
+    { timeout: PATIENCE_MS },
+    async () => {
+      const world = await openWorld('sqlite', { args: ['--sign-ins-waiting', '1', '--failures-max', '10'] })
+      try {
+        const person = await world.addPerson()
+        const browsers = await Promise.all(
+          Array.from({ length: 30 }, async () => {
+            const browser = world.browser()
+            return { browser, page: await browser.open('/sign-in') }
+          }),
+        )
+        let refused: Page | undefined
+        for (let round = 0; refused === undefined && round < 20; round += 1) {
+          const pages = await Promise.all(
+            browsers.map(({ browser, page }) =>
+              givePassword(browser, page, 'nobody@x.test', 'wrong password'),
+            ),
+          )
+          for (const { status } of pages) expect([401, 429, 503]).toContain(status)
+          refused = pages.find(({ status }) => status === 503)
+          await world.sql('DELETE FROM failures')
+        }
+        if (refused === undefined) throw new Error('nobody was refused')
+        expect(isSignInPage(refused)).toBe(true)
+        expect(refused.words).toMatch(/too many people/i)
+        expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+        const after = world.browser()
+        await signIn(after, await after.open('/sign-in'), person)
+        expect((await after.request('GET', ACCOUNT)).status).toBe(200)
+      } finally {
+        await world.stop()
+      }
+    },
+  )
 })

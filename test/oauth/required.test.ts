@@ -44,41 +44,45 @@ function values(person: { key: string }): Record<string, string> {
 }
 
 describe.each(ENGINES)('a field that a form requires on %s', (engine) => {
-  test('is required by the server, not by the browser alone [OAUTH-97] [INV-22]', async () => {
-    const world = await openWorld(engine, { args: ['--signup', 'open'] })
-    try {
-      const seen: Record<string, string[]> = {}
-      const look = (browser: Browser, page: Page, key = ''): Promise<void> =>
-        checkPage(world, browser, page, key, seen)
+  test(
+    'is required by the server, not by the browser alone [OAUTH-97] [INV-22]',
+    { timeout: 240_000 },
+    async () => {
+      const world = await openWorld(engine, { args: ['--signup', 'open'] })
+      try {
+        const seen: Record<string, string[]> = {}
+        const look = (browser: Browser, page: Page, key = ''): Promise<void> =>
+          checkPage(world, browser, page, key, seen)
 
-      await expect.poll(() => LINK.exec(world.server.log())?.[0], { timeout: 30_000 }).toBeDefined()
-      const first = world.browser()
-      await look(first, await first.open(LINK.exec(world.server.log())?.[0] ?? ''))
+        await expect.poll(() => LINK.exec(world.server.log())?.[0], { timeout: 30_000 }).toBeDefined()
+        const first = world.browser()
+        await look(first, await first.open(LINK.exec(world.server.log())?.[0] ?? ''))
 
-      const admin = await world.addPerson({ admin: true })
-      const protectedOne = await world.addPerson({ secondFactor: true })
-      const app = await world.addApp()
-      for (const target of ['/sign-in', '/sign-up', '/forgot', '/reset']) {
-        const browser = world.browser()
-        await look(browser, await browser.open(target))
+        const admin = await world.addPerson({ admin: true })
+        const protectedOne = await world.addPerson({ secondFactor: true })
+        const app = await world.addApp()
+        for (const target of ['/sign-in', '/sign-up', '/forgot', '/reset']) {
+          const browser = world.browser()
+          await look(browser, await browser.open(target))
+        }
+        const half = world.browser()
+        const asked = await givePassword(half, await half.open('/sign-in'), protectedOne.email, PASSWORD)
+        await look(half, asked, protectedOne.key)
+
+        const own = ['/account', '/account/password', '/account/second-factor', '/account/tokens']
+        const inside = await world.signedIn(admin)
+        for (const target of [...own, '/admin/apps', `/admin/apps/${app.id}`]) {
+          await look(inside, await inside.open(target))
+        }
+        const guarded = await world.signedIn(protectedOne)
+        await look(guarded, await guarded.open('/account/second-factor'))
+
+        expect(seen).toEqual(EXPECTED)
+      } finally {
+        await world.stop()
       }
-      const half = world.browser()
-      const asked = await givePassword(half, await half.open('/sign-in'), protectedOne.email, PASSWORD)
-      await look(half, asked, protectedOne.key)
-
-      const own = ['/account', '/account/password', '/account/second-factor', '/account/tokens']
-      const inside = await world.signedIn(admin)
-      for (const target of [...own, '/admin/apps', `/admin/apps/${app.id}`]) {
-        await look(inside, await inside.open(target))
-      }
-      const guarded = await world.signedIn(protectedOne)
-      await look(guarded, await guarded.open('/account/second-factor'))
-
-      expect(seen).toEqual(EXPECTED)
-    } finally {
-      await world.stop()
-    }
-  })
+    },
+  )
 })
 
 async function checkPage(

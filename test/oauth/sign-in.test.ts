@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { OauthDeps } from '../../src/oauth/deps.js'
+import { pageRows } from '../../src/oauth/routes.js'
 import { ENGINES } from '../support/engines.js'
 import { fieldsOf, formWith, inputOf, type Browser, type Page } from './browser.js'
 import {
@@ -459,25 +461,11 @@ describe.each(ENGINES)('a forged request on %s', (engine) => {
   })
   afterAll(() => world?.stop())
 
-  const POSTS = [
-    '/sign-in',
-    '/sign-in/second-factor',
-    '/sign-out',
-    '/sign-out/everywhere',
-    '/authorize',
-    '/forgot',
-    '/reset',
-    '/account',
-    '/account/password',
-    '/account/second-factor/enrol',
-    '/account/second-factor/leave',
-    '/account/second-factor/recovery-codes',
-    '/account/apps/revoke',
-    '/account/tokens',
-    '/account/tokens/revoke',
-    '/account/sessions/end',
-    '/admin/apps',
-  ]
+  /** Every path of the pages, as the table of routes has them; `POST` alone if asked for. */
+  const targets = (method?: 'POST'): string[] =>
+    pageRows({} as OauthDeps)
+      .filter((row) => method === undefined || row.POST !== undefined)
+      .map(({ path }) => `/${path.map((part) => (part === ':id' ? app.id : part)).join('/')}`)
 
   /** Everything a forged request might change. */
   const state = async (): Promise<string> => {
@@ -488,6 +476,8 @@ describe.each(ENGINES)('a forged request on %s', (engine) => {
       await tx.all('SELECT hash, scopes FROM tokens ORDER BY hash'),
       await tx.all('SELECT * FROM apps ORDER BY id'),
       await tx.all('SELECT * FROM resets ORDER BY hash'),
+      await tx.all('SELECT * FROM sign_up_codes ORDER BY hash'),
+      await tx.all('SELECT * FROM recovery_codes ORDER BY user_id, hash'),
     ])
     return JSON.stringify(rows)
   }
@@ -499,13 +489,8 @@ describe.each(ENGINES)('a forged request on %s', (engine) => {
     const own = fieldsOf(formWith(await browser.open(ACCOUNT), /^sign out$/i), undefined)
     const [name = ''] = [...own.keys()]
     const before = await state()
-    for (const target of [
-      ...POSTS,
-      `/admin/apps/${app.id}`,
-      `/admin/apps/${app.id}/secret`,
-      `/admin/apps/${app.id}/remove`,
-      `/admin/apps/${app.id}/config`,
-    ]) {
+    expect(targets('POST').length).toBeGreaterThanOrEqual(23)
+    for (const target of targets('POST')) {
       for (const body of [
         '',
         `${name}=`,
@@ -554,6 +539,13 @@ describe.each(ENGINES)('a forged request on %s', (engine) => {
       expect(noCode.status, JSON.stringify(headers)).toBe(403)
       expect(noCode.leftTo).toBeUndefined()
     }
+    for (const target of targets('POST')) {
+      const answer = await browser.request('POST', target, {
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'https://evil.test' },
+        body: `${fieldsOf(form, form.buttons[0]).toString()}&confirm=on&email=${person.email}`,
+      })
+      expect(answer.status, target).toBe(403)
+    }
     expect(await state()).toBe(before)
     expect((await browser.open(ACCOUNT)).status).toBe(200)
   })
@@ -584,12 +576,7 @@ describe.each(ENGINES)('a forged request on %s', (engine) => {
     const browser = await world.signedIn(person)
     const own = fieldsOf(formWith(await browser.open(ACCOUNT), /^sign out$/i), undefined).toString()
     const before = await state()
-    for (const target of [
-      ...POSTS,
-      `/admin/apps/${app.id}/remove`,
-      `/admin/apps/${app.id}/secret`,
-      `/admin/apps/${app.id}/config`,
-    ]) {
+    for (const target of targets()) {
       for (const method of ['GET', 'HEAD']) {
         const answer = await browser.request(method, `${target}?${own}&client_id=${app.id}`)
         expect([200, 302, 303, 400, 403, 404, 405], `${method} ${target}`).toContain(answer.status)
