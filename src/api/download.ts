@@ -9,7 +9,7 @@ import { parseRange, type RangeRequest } from '../model/ranges.js'
 import { matchesTag, parseTagHeader, strongTag } from '../model/tags.js'
 import { httpDate } from '../model/times.js'
 import { V1_0 } from '../model/version.js'
-import type { FoundContent } from '../service/downloads.js'
+import { ContentGone, type FoundContent } from '../service/downloads.js'
 import { pathId } from './inputs.js'
 import { streamingRoute, type Answer, type Call, type Route } from './route.js'
 
@@ -59,10 +59,11 @@ export const DOWNLOAD_ROUTES: readonly Route[] = [
   }),
 ]
 
-/** Content may be replaced between the look-up and the opening: then the new content is served. */
-const OPEN_TRIES_MAX = 3
+/** Content may be replaced between the look-up and its first byte: then the new content is served. */
+const OPEN_TRIES_MAX = 10
 
 async function download(call: Call, rule: ReadRule): Promise<void | Answer> {
+  let missing: FoundContent | undefined
   for (let tries = 1; tries <= OPEN_TRIES_MAX; tries += 1) {
     const found = await call.api.gate.run(
       call.incoming,
@@ -78,10 +79,17 @@ async function download(call: Call, rule: ReadRule): Promise<void | Answer> {
       if (found.state === 'SYNCING') call.api.downloads.hasten(found.grant)
       break
     }
+    // Content that is not there although nobody has replaced it will not come.
+    if (isSame(found.content, missing)) break
     const answer = await send(call, found.grant, found.content)
     if (answer !== 'missing') return answer
+    missing = found.content
   }
   throw new Failure('notFound', 'the file has no content here')
+}
+
+function isSame(one: FoundContent, other: FoundContent | undefined): boolean {
+  return one.hash === other?.hash && one.place === other.place
 }
 
 async function send(
@@ -109,7 +117,7 @@ async function send(
   const watched = { sid: object.sid, oid: object.oid, hash, reader: grant.caller }
   let unwatch = (): void => undefined
   try {
-    await sendContent(exchange, {
+    const outcome = await sendContent(exchange, {
       source,
       size,
       ranges: range.kind === 'none' ? undefined : range.ranges,
@@ -122,6 +130,10 @@ async function send(
         if (content.place !== null) unwatch = call.api.downloads.watch({ ...watched, cut })
       },
     })
+    if (outcome === 'stale') return 'missing'
+  } catch (error) {
+    if (!(error instanceof ContentGone)) throw error
+    if (!exchange.res.headersSent) return 'missing'
   } finally {
     unwatch()
   }

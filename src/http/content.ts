@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { contentFrame, fillFrame } from './content-frame.js'
 import { contentPieces } from './content-pieces.js'
 import type { ByteRange, Piece } from './content-pieces.js'
@@ -33,13 +34,15 @@ export interface ContentReply {
 /**
  * Streams content with two buffers: the next read runs while the socket takes the one before. Resolves when
  * the socket has taken the last byte or is gone. Whatever fails after the head cuts the connection and is
- * thrown for the log alone; error text never gets into content.
+ * thrown for the log alone; error text never gets into content. `stale`: it was cut from outside before its
+ * head, and nothing was sent.
  */
-export async function sendContent(exchange: Exchange, reply: ContentReply): Promise<void> {
+export async function sendContent(exchange: Exchange, reply: ContentReply): Promise<'sent' | 'stale'> {
   try {
-    if (exchange.res.destroyed) return
+    if (exchange.res.destroyed) return 'sent'
     if (exchange.method === 'HEAD') writeHead(exchange, reply, reply.boundary ?? randomBoundary()).end()
-    else await stream(exchange, reply, reply.boundary ?? randomBoundary())
+    else return await stream(exchange, reply, reply.boundary ?? randomBoundary())
+    return 'sent'
   } finally {
     await reply.source.close()
   }
@@ -48,13 +51,15 @@ export async function sendContent(exchange: Exchange, reply: ContentReply): Prom
 /** Content bytes of one chunk; measured to cost the least for a long download over TLS. */
 const CHUNK_BYTES = 262_144
 
-async function stream(exchange: Exchange, reply: ContentReply, boundary: string): Promise<void> {
+async function stream(exchange: Exchange, reply: ContentReply, boundary: string): Promise<'sent' | 'stale'> {
   const { res } = exchange
   const { socket } = exchange.req
   const { source } = reply
-  // Once the end is on its way the connection belongs to the next request.
+  let isStale = false
+  // Before the head another answer can be given; once the end is on its way the connection is the next request's.
   reply.onAbort?.(() => {
-    if (!res.writableEnded) socket.destroy()
+    if (!res.headersSent) isStale = true
+    else if (!res.writableEnded) socket.destroy()
   })
   const ranges = reply.ranges ?? (reply.size === 0 ? [] : [{ start: 0, end: reply.size - 1 }])
   const multipart =
@@ -74,13 +79,14 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
   let following = pieces.next().value
   // The first bytes are read before the head goes out, so that a source that fails at once gets a status.
   let bytes = piece === undefined ? NOTHING : await fill(0, piece, following === undefined)
-  if (res.destroyed) return
+  if (isStale) return 'stale'
+  if (res.destroyed) return 'sent'
   const write = startWriting(exchange, reply, boundary)
   try {
     let written: Promise<void> = Promise.resolve()
     for (let index = 1; piece !== undefined; index++) {
-      if (following === undefined && !(await reply.isCurrent())) return void socket.destroy()
-      if (res.destroyed) return
+      if (following === undefined && !(await reply.isCurrent())) return cut(socket)
+      if (res.destroyed) return 'sent'
       const before = written
       written = write(bytes)
       piece = following
@@ -90,9 +96,10 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
       bytes = await fill(index, piece, following === undefined)
     }
     await written
-    if (res.destroyed) return
+    if (res.destroyed) return 'sent'
     socket.setTimeout(0)
     res.end()
+    return 'sent'
   } catch (error) {
     socket.destroy()
     throw error
@@ -100,6 +107,11 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
 }
 
 const NOTHING = Buffer.alloc(0)
+
+function cut(socket: Socket): 'sent' {
+  socket.destroy()
+  return 'sent'
+}
 
 /**
  * Sends the head and returns the function that writes encoded chunks. Its promise is fulfilled when the

@@ -16,6 +16,14 @@ export type FoundContent = { readonly hash: string; readonly size: number } & (
   | { readonly place: null; readonly data: Buffer }
 )
 
+/** The stored bytes vanished while they were read, as they do when the content is replaced or deleted. */
+export class ContentGone extends Error {
+  constructor(cause: unknown) {
+    super('the content is gone', { cause })
+    this.name = 'ContentGone'
+  }
+}
+
 /** A download under way. */
 export interface Watched {
   readonly sid: string
@@ -100,7 +108,8 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
 
     async function follow(missing: BlobMissing): Promise<void> {
       const now = await db.read((tx) => findBlob(tx, hash))
-      if (now === undefined || now.place === null || now.place === readPlace || isClosed) throw missing
+      if (now === undefined || now.place === null || now.place === readPlace || isClosed)
+        throw new ContentGone(missing)
       const next = await deps.blobs.open(now.place)
       await reader.close()
       reader = next

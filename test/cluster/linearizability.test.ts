@@ -336,11 +336,12 @@ describe('files of three nodes', () => {
       await write({ 'If-Match': String(seen.headers.etag) }, { verb: 'write', content, expected })
     }
 
+    const failures: unknown[] = []
     const clients = Array.from({ length: CLIENTS }, async () => {
-      while (!isOver) {
+      for (; !isOver && failures.length === 0; await delay(Math.random() * 20)) {
         const slot = Math.floor(Math.random() * FILES_AT_ONCE)
-        await useOnce(slot, Math.random(), trio.at(Math.floor(Math.random() * 3)))
-        await delay(Math.random() * 20)
+        const api = trio.at(Math.floor(Math.random() * 3))
+        await useOnce(slot, Math.random(), api).catch((error: unknown) => failures.push(error))
       }
     })
     const end = performance.now() + SECONDS * 1000
@@ -352,6 +353,7 @@ describe('files of three nodes', () => {
     }
     isOver = true
     await Promise.all(clients)
+    expect(failures).toEqual([])
 
     const all = [...histories.values()].flat()
     const count = (is: (operation: FileOperation) => boolean): number => all.filter(is).length

@@ -12,6 +12,8 @@ export interface Middleman {
   readonly connections: number
   /** Applied to what clients send, from now on. */
   alter(change: ((chunk: Buffer) => Buffer) | undefined): void
+  /** The next bytes of a client for which this holds wait; resolves, when they come, to what lets them pass. */
+  holdNext(match: (chunk: Buffer) => boolean): Promise<() => void>
   /** Cuts every connection that is open now. */
   cut(): void
   /** From now on nothing passes, in either direction and on new connections too; nobody is told. */
@@ -36,6 +38,7 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
   let mood: 'passing' | 'hushed' | 'refusing' = 'passing'
   const sockets = new Set<Socket>()
   const mute = new WeakSet<Socket>()
+  let holding: { match: (chunk: Buffer) => boolean; resolve: (pass: () => void) => void } | undefined
   let passedBytes = 0
   let connections = 0
   let change: ((chunk: Buffer) => Buffer) | undefined
@@ -60,6 +63,15 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
     track(upstream, client)
     if (mood === 'hushed') for (const socket of [client, upstream]) socket.pause()
     client.on('data', (chunk: Buffer) => {
+      if (holding?.match(chunk) === true) {
+        const { resolve } = holding
+        holding = undefined
+        client.pause()
+        return resolve(() => {
+          upstream.write(chunk)
+          client.resume()
+        })
+      }
       if (!upstream.write(change === undefined ? chunk : change(chunk))) client.pause()
     })
     upstream.on('drain', () => {
@@ -96,6 +108,7 @@ export async function startMiddleman(start: { host: string; port: number }): Pro
       return connections
     },
     alter: (wanted) => void (change = wanted),
+    holdNext: (match) => new Promise((resolve) => (holding = { match, resolve })),
     cut: () => sockets.forEach((socket) => socket.destroy()),
     hush() {
       mood = 'hushed'

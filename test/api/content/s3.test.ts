@@ -7,6 +7,7 @@ import { SWEEP_GRACE_MS, sweep } from '../../../src/service/sweep.js'
 import { expectRefusal, newFolder } from '../../cli/support.js'
 import type { Client } from '../../support/client.js'
 import { ENGINES } from '../../support/engines.js'
+import { startMiddleman } from '../../support/middleman.js'
 import { openRaw, requestHead } from '../../support/raw.js'
 import { onlooker, type Onlooker } from '../../support/s3-client.js'
 import { runCommand, startServer, type TestServer } from '../../support/server.js'
@@ -62,6 +63,33 @@ describe.each(ENGINES)('content of a node on %s that keeps it in an S3 store', (
     const { stdout } = await server.command('check')
     expect(stdout).toBe('no broken invariant\n')
   }
+
+  it('that is replaced between the look at it and its first byte is read as it is now', async () => {
+    const target = new URL(swift.endpoint)
+    const between = await startMiddleman({ host: target.hostname, port: Number(target.port) })
+    onTestFinished(() => between.stop())
+    const own = swift.bucketName()
+    await eyes.createBucket(own)
+    const endpoint = encodeURIComponent(`http://127.0.0.1:${between.port}`)
+    const address = `s3://${own}?endpoint=${endpoint}&region=${swift.region}`
+    const far = await startServer(engine, { content: { address, credentials: swift.credentialsFile } })
+    onTestFinished(() => far.stop())
+    const { api: client } = await far.person()
+    const file = await client.file('replaced.bin', 'root', MIDDLE)
+    const [before] = await eyes.keys(own).then((keys) => keys.filter((key) => key.startsWith('blobs/')))
+    const held = between.holdNext((chunk) =>
+      chunk.toString('latin1', 0, 200).startsWith(`GET /${own}/${before}`),
+    )
+    const reading = client.get(`/files/${file}/content`)
+    const pass = await held
+    const now = bytesOf(200_000, 12)
+    expectStored(await client.upload(file, now))
+    await expect.poll(() => eyes.keys(own), { timeout: 30_000 }).not.toContain(before)
+    pass()
+    const answer = await reading
+    expect(answer.status).toBe(200)
+    expectBytes(answer.body, now)
+  })
 
   it('is stored, read whole and by ranges, replaced and deleted', async () => {
     const small = await api.file('small.bin', 'root', SMALL)
