@@ -306,6 +306,10 @@ function bracketed(host: string): string {
  */
 function stopSignal(): { come(): Promise<void> } {
   let stop = (): void => process.exit(0)
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => stop())
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    // The program's own handler, which ended it while it was loaded, has served its time.
+    process.removeAllListeners(name)
+    process.once(name, () => stop())
+  }
   return { come: () => new Promise((resolve) => (stop = resolve)) }
 }
