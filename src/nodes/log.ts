@@ -3,7 +3,7 @@ import type { Exchange } from '../http/exchange.js'
 
 export type { Logger } from 'pino'
 
-/** Each write wakes a thread, so a busy server gathers many lines; a quiet one has them out within a second. */
+/** Each write wakes a thread, so the lines of requests are gathered; they are out within a second. Others are so at once. */
 const GATHERED_CHARS = 15 * 1024
 const GATHERED_MS = 1000
 
@@ -22,6 +22,10 @@ export function openLog(level: string, fields: object): { log: Logger; flush(): 
 
   const lines: Lines = {
     write(line) {
+      gathered += line
+      handOver()
+    },
+    gather(line) {
       gathered += line
       if (gathered.length >= GATHERED_CHARS) handOver()
       else timer ??= setTimeout(handOver, GATHERED_MS).unref()
@@ -43,6 +47,7 @@ export function openLog(level: string, fields: object): { log: Logger; flush(): 
 
 interface Lines {
   write(line: string): void
+  gather(line: string): void
 }
 
 /**
@@ -58,7 +63,7 @@ export function logRequests(log: Logger): (exchange: Exchange) => void {
   return (exchange) => {
     const { id, method, path, client, res, startedMs } = exchange
     const nowMs = Date.now()
-    lines.write(
+    lines.gather(
       `{"level":${level},"time":"${isoTime(nowMs)}"${fields},"request":"${id}","method":${JSON.stringify(method)},` +
         `"path":${JSON.stringify(maskedPath(path))},"status":${res.statusCode},"ms":${nowMs - startedMs},` +
         `"client":${JSON.stringify(client)}${res.writableFinished ? '' : ',"cut":true'},"msg":"request"}\n`,

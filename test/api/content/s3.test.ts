@@ -168,7 +168,7 @@ describe.each(ENGINES)('content of a node on %s that keeps it in an S3 store', (
         expect((await api.get(`/files/${id}`)).json['content_state']).toBe('AVAILABLE')
         expectBytes((await api.get(`/files/${small}/content`)).body, SMALL)
         await api.folder('made meanwhile')
-        expect(server.log()).toContain('the content store failed')
+        await expect.poll(() => server.log(), { timeout: 40_000 }).toContain('the content store failed')
       } finally {
         await swift.reopen()
       }
@@ -186,7 +186,9 @@ describe.each(ENGINES)('content of a node on %s that keeps it in an S3 store', (
       await swift.shut()
       try {
         await server.restart()
-        expect(server.log()).toContain('the content store cannot be reached')
+        await expect
+          .poll(() => server.log(), { timeout: 40_000 })
+          .toContain('the content store cannot be reached')
         expect((await api.get('/folders/root')).status).toBe(200)
         expect((await api.get(`/files/${id}/content`)).status).toBe(503)
         const { status, stderr } = await server.command('check')
