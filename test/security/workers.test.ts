@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { eventually, useServer } from '../api/content/support.js'
-import { ownPort } from '../support/server.js'
+import { ownPort } from '../support/ports.js'
 
 describe('a worker that cannot start again', () => {
   const server = useServer('sqlite', { workers: 2, args: ['--port', String(ownPort())] })

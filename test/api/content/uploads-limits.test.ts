@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Client } from '../../support/client.js'
 import { ENGINES } from '../../support/engines.js'
 import type { RawAnswer } from '../../support/raw.js'
-import { ownPort, type TestServer } from '../../support/server.js'
+import { ownPort } from '../../support/ports.js'
+import type { TestServer } from '../../support/server.js'
 import {
   begin,
   bytesOf,
