@@ -184,6 +184,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
 
   function hear(worker: Worker, message: ToPrimary): void {
     if (message.say === 'enter') {
+      // What a dead worker said may be heard after its death, and nobody would ever take it out again.
+      if (worker.isDead()) return
       const result = duties.shared.enter(worker.id, message.ticket, {
         slot: message.slot,
         lock: message.lock,
