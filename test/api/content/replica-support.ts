@@ -1,29 +1,17 @@
 /** What the tests of local copies share. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { check } from '../../../src/service/check.js'
 import { printedJson } from '../../cli/support.js'
 import type { Answer, Client } from '../../support/client.js'
 import type { TestServer } from '../../support/server.js'
-import { expectBytes } from './support.js'
+import { eventually, expectBytes } from './support.js'
 
 const PATIENCE_MS = 90_000
 
-/** Waits for something that a node does in the background. */
-export async function until(check: () => Promise<unknown>): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
-  for (;;) {
-    try {
-      await check()
-      return
-    } catch (error) {
-      if (Date.now() > deadline) throw error
-      await sleep(50)
-    }
-  }
-}
+/** A transfer takes longer than what a node does by itself. */
+export const until = (check: () => Promise<unknown>): Promise<void> => eventually(check, PATIENCE_MS)
 
 export async function fileOf(api: Client, id: string): Promise<Answer['json']> {
   return (await api.get(`/files/${id}`)).json

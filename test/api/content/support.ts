@@ -132,8 +132,8 @@ export async function received(api: Client, id: string, uploadId: string): Promi
 const PATIENCE_MS = 40_000
 
 /** Waits for something that the server does in the background. */
-export async function eventually(check: () => Promise<unknown>): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS
+export async function eventually(check: () => Promise<unknown>, patienceMs = PATIENCE_MS): Promise<void> {
+  const deadline = Date.now() + patienceMs
   for (;;) {
     try {
       await check()
