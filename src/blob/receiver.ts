@@ -10,9 +10,6 @@ import type { YoungCollector } from './young-garbage.js'
 /** This much is gathered before it is hashed and written. */
 export const GATHER_BYTES = 512 * 1024
 
-/** The buffers of this many pieces are collected together. */
-const PIECES_PER_COLLECTION = 16
-
 /** What came waits no longer than this for more: the time of the last write tells the sweep that a file is in use. */
 const GATHER_MAX_MS = 10 * 60 * 1000
 
@@ -79,7 +76,6 @@ class FileReceiver implements Receiver {
   readonly #hasher: ContentHasher
   readonly #syncName: () => Promise<void>
   readonly #parts: ReceiverParts
-  #pieces = 0
   /** The buffer that fills, and the other one, which is free or being written. */
   #filling: Buffer | undefined
   #other: Buffer | undefined
@@ -196,8 +192,7 @@ class FileReceiver implements Receiver {
     const full = this.#filling
     if (full === undefined || this.#filledBytes === 0) return
     this.#hashFilled()
-    this.#pieces += 1
-    if (this.#pieces % PIECES_PER_COLLECTION === 0) this.#parts.collect()
+    this.#parts.collect(this.#filledBytes)
     const piece = full.subarray(0, this.#filledBytes)
     const position = this.#position
     this.#position += piece.length
