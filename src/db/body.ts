@@ -7,6 +7,8 @@ export const WRITE_BODY_MAX_MS = 60_000
 /** What an engine has to offer for the length of one transaction. */
 export interface Statements {
   get(sql: string, values: readonly Value[]): unknown
+  /** Absent: every row is read. */
+  recall?(sql: string, values: readonly string[]): unknown
   all(sql: string, values: readonly Value[]): unknown[] | Promise<unknown[]>
   lists(sql: string, values: readonly Value[]): unknown[] | Promise<unknown[]>
   run(sql: string, values: readonly Value[]): number | Promise<number>
@@ -51,6 +53,8 @@ export async function runBody<T>(
 
   const tx: Tx = {
     get: <R>(sql: string, ...values: Value[]) => guarded(() => statements.get(sql, values) as R | undefined),
+    recall: <R>(sql: string, ...values: string[]) =>
+      guarded(() => (statements.recall ?? statements.get)(sql, values) as R | undefined),
     all: <R>(sql: string, ...values: Value[]) => guarded(() => statements.all(sql, values) as R[]),
     lists: <R>(sql: string, ...values: Value[]) => guarded(() => statements.lists(sql, values) as R[]),
     run: (sql, ...values) => guarded(() => statements.run(sql, values)),

@@ -15,6 +15,11 @@ export type Row = Record<string, unknown>
  */
 export interface Tx {
   get<T = Row>(sql: string, ...values: Value[]): Promise<T | undefined>
+  /**
+   * The same as get() for what nearly every request asks. A look at the database may give the very row that an earlier
+   * one gave, as long as nothing at all was committed in between; so nobody may change it. The values are identifiers.
+   */
+  recall<T = Row>(sql: string, ...values: string[]): Promise<Readonly<T> | undefined>
   all<T = Row>(sql: string, ...values: Value[]): Promise<T[]>
   /** Rows as lists in the order of their columns: for answers of thousands of rows, where objects cost too much. */
   lists<T extends unknown[]>(sql: string, ...values: Value[]): Promise<T[]>

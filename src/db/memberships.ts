@@ -22,7 +22,7 @@ export interface MembershipRow {
 const COLUMNS = 'user_id, sid, state, direct, effective, name, is_external, rev, created_ms'
 
 export function findMembership(tx: Tx, userId: string, sid: string): Promise<MembershipRow | undefined> {
-  return tx.get<MembershipRow>(
+  return tx.recall<MembershipRow>(
     `SELECT ${COLUMNS} FROM memberships WHERE user_id = $1 AND sid = $2`,
     userId,
     sid,

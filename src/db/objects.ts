@@ -39,7 +39,7 @@ const ANCESTORS = `WITH RECURSIVE chain (oid, parent, depth) AS (
 )`
 
 export function findObject(tx: Tx, sid: string, oid: string): Promise<ObjectRow | undefined> {
-  return tx.get<ObjectRow>(`SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND oid = $2`, sid, oid)
+  return tx.recall<ObjectRow>(`SELECT ${COLUMNS} FROM objects WHERE sid = $1 AND oid = $2`, sid, oid)
 }
 
 export function findChild(

@@ -6,7 +6,7 @@ export interface SandboxRow {
 }
 
 export function findSandbox(tx: Tx, userId: string, appId: string): Promise<SandboxRow | undefined> {
-  return tx.get<SandboxRow>(
+  return tx.recall<SandboxRow>(
     'SELECT sid, oid FROM sandboxes WHERE user_id = $1 AND app_id = $2',
     userId,
     appId,

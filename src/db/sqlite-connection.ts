@@ -9,7 +9,9 @@ import { toPositional, type PositionalSql } from './sql-text.js'
 /** How long a transaction waits for other processes before it gives up. */
 export const LOCK_WAIT_MAX_MS = 30_000
 /** So many tries follow one another at once, because most locks are held for less than a millisecond. */
-const EAGER_TRIES_MAX = 1
+const EAGER_TRIES_MAX = 3
+/** So many more follow after the shortest delay there is; whoever still waits then is one of many. */
+const SOON_TRIES_MAX = 8
 const RETRY_DELAY_MAX_MS = 3
 /** Statements whose text varies, such as lists of ids, must not pile up. */
 const STATEMENTS_MAX = 500
@@ -155,6 +157,7 @@ export async function retryWhileBusy<T>(
         throw new Failure('unavailable', 'The database is busy; try again later')
     }
     if (tries <= EAGER_TRIES_MAX) await nextTurn()
+    else if (tries <= SOON_TRIES_MAX) await delay(1)
     else await delay(1 + Math.random() * (RETRY_DELAY_MAX_MS - 1))
   }
 }

@@ -1,14 +1,17 @@
 /** The connections for reading: as many as there are reads under way at once, up to a limit; the rest take turns. */
 import { admission } from './admission.js'
-import { runBody, type Statements } from './body.js'
+import { runBody } from './body.js'
 import type { Tx } from './db.js'
-import { isBusy, openConnection, retryWhileBusy, translated, type Connection } from './sqlite-connection.js'
+import { isBusy, openConnection, retryWhileBusy, translated } from './sqlite-connection.js'
+import { looksThrough, Outdated, type Looks } from './sqlite-look.js'
 
 const CONNECTIONS_MAX = 8
 const READS_WAITING_MAX = 10_000
 
-/** A connection with all that the body of a transaction may ask of it. */
-type Reader = Connection & Statements
+interface Reader {
+  readonly looks: Looks
+  close(): void
+}
 
 export interface Readers {
   read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
@@ -28,7 +31,8 @@ export function readerPool(file: string): Readers {
     }
     openCount += 1
     try {
-      return Object.assign(await openConnection(file, 'read'), { lock: refuseLock })
+      const connection = await openConnection(file, 'read')
+      return { looks: looksThrough(connection), close: connection.close }
     } catch (error) {
       discarded()
       throw error
@@ -41,38 +45,47 @@ export function readerPool(file: string): Readers {
     waiting.shift()?.(undefined)
   }
 
-  function release(connection: Reader): void {
+  function release(reader: Reader): void {
     try {
-      if (connection.inTransaction) connection.run('ROLLBACK', [])
+      reader.looks.end()
     } catch {
-      connection.close()
+      reader.close()
       return discarded()
     }
     const next = waiting.shift()
-    if (next === undefined) idle.push(connection)
-    else next(connection)
+    if (next === undefined) idle.push(reader)
+    else next(reader)
   }
 
-  async function readOn<T>(connection: Reader, body: (tx: Tx) => Promise<T>): Promise<T> {
-    connection.run('BEGIN', [])
-    const outcome = await runBody(connection, body)
-    if (connection.inTransaction) connection.run('ROLLBACK', [])
-    if (!outcome.ok) throw translated(outcome.error)
-    return outcome.value
+  async function lookOnce<T>({ looks }: Reader, body: (tx: Tx) => Promise<T>, atOnce: boolean): Promise<T> {
+    looks.begin(atOnce)
+    const outcome = await runBody(looks, body)
+    looks.end()
+    if (outcome.ok) return outcome.value
+    throw outcome.statementError instanceof Outdated ? outcome.statementError : translated(outcome.error)
+  }
+
+  async function look<T>(reader: Reader, body: (tx: Tx) => Promise<T>): Promise<T> {
+    try {
+      return await lookOnce(reader, body, false)
+    } catch (error) {
+      if (error instanceof Outdated) return lookOnce(reader, body, true)
+      throw error
+    }
   }
 
   return {
     async read(body) {
       admitted.enter()
       try {
-        const connection = idle.pop() ?? (await acquire())
+        const reader = idle.pop() ?? (await acquire())
         try {
-          return await readOn(connection, body)
+          return await look(reader, body)
         } catch (error) {
           if (!isBusy(error)) throw error
-          return await retryWhileBusy(() => readOn(connection, body))
+          return await retryWhileBusy(() => look(reader, body))
         } finally {
-          release(connection)
+          release(reader)
         }
       } finally {
         admitted.leave()
@@ -80,11 +93,7 @@ export function readerPool(file: string): Readers {
     },
     async close() {
       await admitted.close()
-      for (const connection of idle.splice(0)) connection.close()
+      for (const reader of idle.splice(0)) reader.close()
     },
   }
-}
-
-function refuseLock(): never {
-  throw new Error('a read transaction cannot hold rows')
 }

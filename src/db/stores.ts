@@ -8,7 +8,7 @@ export interface StoreRow {
 }
 
 export function findStore(tx: Tx, sid: string): Promise<StoreRow | undefined> {
-  return tx.get<StoreRow>('SELECT sid, kind, used, appdata FROM stores WHERE sid = $1', sid)
+  return tx.recall<StoreRow>('SELECT sid, kind, used, appdata FROM stores WHERE sid = $1', sid)
 }
 
 export async function insertStore(tx: Tx, sid: string, kind: 'root' | 'share', nowMs: number): Promise<void> {

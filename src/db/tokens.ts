@@ -27,7 +27,7 @@ export interface TokenRow {
 
 /** `deselections` says whether the node has deselected anything at all. */
 export function findHolder(tx: Tx, tokenHash: string, nodeId: string): Promise<HolderRow | undefined> {
-  return tx.get<HolderRow>(
+  return tx.recall<HolderRow>(
     `SELECT t.device_id, t.app_id, t.scopes, t.expires_ms, t.used_ms, t.user_id, u.email, u.is_admin, u.quota, u.root_sid,
        CASE WHEN EXISTS (SELECT 1 FROM deselections d WHERE d.node_id = $2) THEN 1 ELSE 0 END AS deselections
      FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.hash = $1`,

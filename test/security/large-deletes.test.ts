@@ -15,6 +15,7 @@ function counting(tx: Tx): { tx: Tx; statements(): number } {
   let statements = 0
   const counted: Tx = {
     get: <T>(sql: string, ...values: Value[]) => ((statements += 1), tx.get<T>(sql, ...values)),
+    recall: <T>(sql: string, ...values: string[]) => ((statements += 1), tx.recall<T>(sql, ...values)),
     all: <T>(sql: string, ...values: Value[]) => ((statements += 1), tx.all<T>(sql, ...values)),
     lists: <T extends unknown[]>(sql: string, ...values: Value[]) => (
       (statements += 1),

@@ -143,6 +143,7 @@ export async function openSharingWorld(engine: Engine) {
 function counting(tx: Tx, count: () => void): Tx {
   return {
     get: (sql, ...values) => (count(), tx.get(sql, ...values)),
+    recall: (sql, ...values) => (count(), tx.recall(sql, ...values)),
     all: (sql, ...values) => (count(), tx.all(sql, ...values)),
     lists: (sql, ...values) => (count(), tx.lists(sql, ...values)),
     run: (sql, ...values) => (count(), tx.run(sql, ...values)),
