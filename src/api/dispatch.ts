@@ -28,6 +28,8 @@ interface ServedVersion {
 }
 
 const LEGACY = [V1_1, V1_2]
+/** Every path begins with /api and the version. */
+const PREFIX_SEGMENTS = 2
 
 /** Serves everything under /api/. */
 export function apiDoor(
@@ -45,7 +47,8 @@ export function apiDoor(
 
   return async (exchange) => {
     exchange.extraHeaders['Set-Cookie'] = cookie
-    const [, prefix = '', ...segments] = splitPath(exchange.path)
+    const segments = splitPath(exchange.path)
+    const prefix = segments[1] ?? ''
     const current = served.get(prefix)
     try {
       if (current === undefined) throw unknownVersion(prefix)
@@ -64,7 +67,7 @@ export function apiDoor(
     { version, table, views }: ServedVersion,
     segments: string[],
   ): Promise<void> {
-    const found = table.find(segments)
+    const found = table.find(segments, PREFIX_SEGMENTS)
     if (found === undefined) throw notInThisVersion()
     if (exchange.method === 'OPTIONS') return replyEmpty(exchange, 204, { Allow: allowed(found.methods) })
     const method = (exchange.method === 'HEAD' ? 'GET' : exchange.method) as Method

@@ -17,6 +17,8 @@ async function fileAnswer(call: Call, tx: Tx, status: number, file: Seen): Promi
   }
 }
 
+const ON_DEMAND = ['path'] as const
+
 export const FILE_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
@@ -26,7 +28,7 @@ export const FILE_ROUTES: readonly Route[] = [
     rule: {
       effect: 'read',
       needs: { object: { right: 'read', kind: 'file', from: 'id' } },
-      input: (incoming) => ({ ...pathId(incoming), fields: wantedFields(incoming, ['path']) }),
+      input: (incoming) => ({ id: pathId(incoming).id, fields: wantedFields(incoming, ON_DEMAND) }),
     },
     doc: {
       summary: 'Read the metadata of a file',

@@ -57,7 +57,7 @@ export const FOLDER_ROUTES: readonly Route[] = [
     rule: {
       effect: 'read',
       needs: { object: { right: 'read', kind: 'folder', from: 'id' } },
-      input: (incoming) => ({ ...pathId(incoming), fields: wantedFields(incoming, ON_DEMAND) }),
+      input: (incoming) => ({ id: pathId(incoming).id, fields: wantedFields(incoming, ON_DEMAND) }),
     },
     doc: {
       summary: 'Read a folder',

@@ -16,13 +16,18 @@ export function pathId(incoming: Incoming): { id: ParsedId } {
 }
 
 /** The on-demand fields that are asked for, among those that the resource has; older versions do not know the parameter. */
-export function wantedFields<Name extends string>(incoming: Incoming, names: readonly Name[]): Set<Name> {
-  if (incoming.exchange.rawQuery === '' || !within(incoming.version, V1_2)) return new Set()
+export function wantedFields<Name extends string>(
+  incoming: Incoming,
+  names: readonly Name[],
+): ReadonlySet<Name> {
+  if (incoming.exchange.rawQuery === '' || !within(incoming.version, V1_2)) return NO_FIELDS
   const wanted = parseQuery(incoming.exchange.rawQuery)
     .all('fields')
     .flatMap((list) => list.split(','))
   return new Set(names.filter((name) => wanted.includes(name)))
 }
+
+const NO_FIELDS: ReadonlySet<never> = new Set()
 
 export function objectBody(json: unknown): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {

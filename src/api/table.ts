@@ -10,7 +10,8 @@ interface Found {
 }
 
 export interface RouteTable {
-  find(segments: readonly string[]): Found | undefined
+  /** Looks at the segments from the given one on. */
+  find(segments: readonly string[], from?: number): Found | undefined
 }
 
 interface Branch {
@@ -30,7 +31,7 @@ export function compileTable(routes: readonly Route[], version: Version): RouteT
       methods.set(route.method, route)
     } else if (within(version, V1_0, route.since)) branchOf(root, route).later.add(route.method)
   }
-  return { find: (segments) => walk(root, segments, 0, {}) }
+  return { find: (segments, from = 0) => walk(root, segments, from) }
 }
 
 function newBranch(): Branch {
@@ -62,18 +63,16 @@ function checkDeclared(route: Route): Route {
   return route
 }
 
-function walk(
-  branch: Branch,
-  segments: readonly string[],
-  index: number,
-  params: Record<string, string>,
-): Found | undefined {
+function walk(branch: Branch, segments: readonly string[], index: number): Found | undefined {
   const segment = segments[index]
   if (segment === undefined)
-    return branch.methods.size === 0 ? undefined : { methods: branch.methods, later: branch.later, params }
+    return branch.methods.size === 0
+      ? undefined
+      : { methods: branch.methods, later: branch.later, params: {} }
   const literal = branch.literals.get(segment)
-  const found = literal === undefined ? undefined : walk(literal, segments, index + 1, params)
+  const found = literal === undefined ? undefined : walk(literal, segments, index + 1)
   if (found !== undefined || branch.wildcard === undefined) return found
-  const { name, branch: next } = branch.wildcard
-  return walk(next, segments, index + 1, { ...params, [name]: segment })
+  const below = walk(branch.wildcard.branch, segments, index + 1)
+  if (below !== undefined) below.params[branch.wildcard.name] = segment
+  return below
 }

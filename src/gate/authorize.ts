@@ -36,7 +36,7 @@ export async function authorize<N extends Needs>(
   }
   // People, groups and shares come before stores wherever they are locked.
   for (const { name, need } of others) grants[name] = await grantOther(tx, caller, need, input, mode)
-  return { ...grants, ...(await grantObjects(tx, caller, objects, mode)) } as GrantsOf<N>
+  return Object.assign(grants, await grantObjects(tx, caller, objects, mode)) as GrantsOf<N>
 }
 
 type OtherNeed = Exclude<Need, ObjectNeed>

@@ -64,7 +64,7 @@ export function logRequests(log: Logger): (exchange: Exchange) => void {
     const { id, method, path, client, res, startedMs } = exchange
     const nowMs = Date.now()
     lines.gather(
-      `{"level":${level},"time":"${isoTime(nowMs)}"${fields},"request":"${id}","method":${JSON.stringify(method)},` +
+      `{"level":${level},"time":"${isoTime(nowMs)}"${fields},"request":"${id}","method":"${method}",` +
         `"path":${JSON.stringify(maskedPath(path))},"status":${res.statusCode},"ms":${nowMs - startedMs},` +
         `"client":${JSON.stringify(client)}${res.writableFinished ? '' : ',"cut":true'},"msg":"request"}\n`,
     )
