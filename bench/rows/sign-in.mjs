@@ -19,6 +19,8 @@ const fork = (program) => start(process.execPath, [program], { stdio: ['ignore',
 
 export function rows(context, scope) {
   const world = () => scope.once('sign-in', makeWorld)
+  /** Another server with the same people, which has nothing to do with the one that is measured. */
+  const elsewhere = () => scope.once('sign-in elsewhere', makeWorld)
 
   async function makeWorld() {
     const server = await scope.hold(starling.startStarling(context))
@@ -64,11 +66,13 @@ export function rows(context, scope) {
     return during(held, () => sleep(crowdSeconds * 1000))
   }
 
-  async function crowded(count = SIGN_INS) {
+  /** The crowd signs in where it is told to; it is always the same server whose answers are timed. */
+  async function crowded(place, count = SIGN_INS) {
     const held = await world()
+    const { accounts, server } = await place()
     const crowd = fork(SIGN_IN_PROCESS)
-    const people = numbers(count).map((index) => held.accounts[index % ACCOUNTS])
-    crowd.send({ url: held.server.url, people })
+    const people = numbers(count).map((index) => accounts[index % ACCOUNTS])
+    crowd.send({ url: server.url, people })
     await message(crowd)
     return during(held, async () => {
       const result = message(crowd)
@@ -80,6 +84,7 @@ export function rows(context, scope) {
 
   const crowdName = `${starling.name}, ${SIGN_INS} sign-ins at once`
   const quietName = `${starling.name}, nobody signs in`
+  const elsewhereName = `${starling.name}, ${SIGN_INS} sign-ins at another server of the machine`
   const contender = (name, sample, warmUp) => ({
     ...{ name, missing: starling.missing },
     open: () => Promise.resolve({ sample, warmUp }),
@@ -90,17 +95,26 @@ export function rows(context, scope) {
       contenders: [
         contender(
           crowdName,
-          () => crowded(),
-          () => crowded(20),
+          () => crowded(world),
+          () => crowded(world, 20),
         ),
         contender(quietName, quiet, quiet),
+        contender(
+          elsewhereName,
+          () => crowded(elsewhere),
+          () => crowded(elsewhere, 20),
+        ),
       ],
       bars: [],
-      lines: (row, results) =>
-        latencyLines(row, results, {
+      // What the machine's share of the crowd costs, and what it costs beyond that to have the crowd here.
+      lines: (row, results) => [
+        ...latencyLines(row, results, {
           ...{ of: crowdName, against: quietName },
           limits: { p50: 1.5, p95: 2, p99: 3 },
         }),
+        ...latencyLines(row, results, { of: elsewhereName, against: quietName }),
+        ...latencyLines(row, results, { of: crowdName, against: elsewhereName }),
+      ],
     },
   ]
 }

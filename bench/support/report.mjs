@@ -130,7 +130,7 @@ function memoryLine(row, results) {
 
 const QUANTILES = { p50: 50, p95: 95, p99: 99 }
 
-/** How long the answers of one contender took against another's, a line for each quantile. */
+/** How long the answers of one contender took against another's, a line for each quantile, judged where there are limits. */
 export function latencyLines(row, results, { of, against, limits }) {
   const [mine, other] = [results.get(of), results.get(against)]
   return Object.entries(QUANTILES).map(([name, percent]) => {
@@ -138,13 +138,12 @@ export function latencyLines(row, results, { of, against, limits }) {
     const text = (result) =>
       result?.samples?.length ? `${number(median(result.samples.map(valueOf)), 2)} ms` : absence(result)
     const ratio = medianRatio(mine?.samples ?? [], other?.samples ?? [], valueOf)
-    const result =
-      ratio === undefined
-        ? 'not measured'
-        : `${number(ratio, 2)} ×: ${ratio <= limits[name] ? 'met' : '**missed**'}`
+    const limit = limits?.[name]
+    const verdict = limit === undefined ? '' : `: ${ratio <= limit ? 'met' : '**missed**'}`
+    const result = ratio === undefined ? 'not measured' : `${number(ratio, 2)} ×${verdict}`
     return cells(
       ...[`${row.title}: ${name} of the latency`, of, text(mine), '–', against, text(other), '–', '–', '–'],
-      ...[`latency ≤ ${limits[name]} ×`, result],
+      ...[limit === undefined ? '–' : `latency ≤ ${limit} ×`, result],
     )
   })
 }
