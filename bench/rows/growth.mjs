@@ -5,7 +5,8 @@ import { installed } from '../support/packages.mjs'
 import { populate } from '../support/population.mjs'
 
 const SMALL_OBJECTS = 10_000
-const IDS_MAX = 2000
+/** As many folders are asked about in the large store as in the small one: the requests are to be the same. */
+const IDS_MAX = 50
 
 /** So many of the list, evenly spread over it. */
 const spread = (list, count) =>

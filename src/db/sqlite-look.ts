@@ -11,7 +11,7 @@ import type { Connection } from './sqlite-connection.js'
 import type { Statements } from './body.js'
 
 /** Beyond these the rows are forgotten and gathered anew. */
-const KEPT_ROWS_MAX = 1_000
+const KEPT_ROWS_MAX = 4_000
 const KEPT_CHARS_MAX = 4_096
 
 /** The look has used rows that are not those of the snapshot it then opened. */
