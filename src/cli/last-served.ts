@@ -9,6 +9,7 @@ import { errorCode } from '../blob/sync.js'
 import { commonSettings, type CommonSettings, type Values } from './settings.js'
 
 const FILE_NAME = 'served.json'
+const NOTHING_THERE = new Set(['ENOENT', 'ENOTDIR'])
 
 type Places = Pick<CommonSettings, 'database' | 'content' | 'contentCredentials' | 'replica'>
 
@@ -58,12 +59,14 @@ export async function commandSettings(values: Values): Promise<CommonSettings> {
 }
 
 async function lastServed(dataDir: string): Promise<Served | undefined> {
-  const path = join(resolve(dataDir), FILE_NAME)
+  const folder = resolve(dataDir)
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Served
+    return JSON.parse(await readFile(join(folder, FILE_NAME), 'utf8')) as Served
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined
-    throw new Error(`${path} cannot be read: serving the node writes it anew`, { cause: error })
+    // A folder that is none is told by whoever needs one.
+    if (NOTHING_THERE.has(errorCode(error) ?? '')) return undefined
+    const reason = `${FILE_NAME} cannot be read; serving the node writes it anew`
+    throw new Error(`the data folder ${folder} cannot be used: ${reason}`, { cause: error })
   }
 }
 
