@@ -5,9 +5,9 @@ import { hasDatabase } from '../db/sqlite-backup.js'
 import { lockDataFolder, lockFile } from '../nodes/lock.js'
 import { backUp, prepareTarget, type BackupReport } from '../service/backup.js'
 import { valuesOf } from './context.js'
+import { commandSettings } from './last-served.js'
 import { leaf } from './leaf.js'
 import { print } from './output.js'
-import { commonSettings } from './settings.js'
 
 const SHOWN_MAX = 10
 
@@ -18,7 +18,7 @@ export function addBackupCommand(program: Command): void {
     'backup <folder>',
     'copy a data folder while its node runs; again into the same folder, what is new',
   ).action(async (folder: string, _: unknown, command: Command) => {
-    const settings = commonSettings(valuesOf(command))
+    const settings = await commandSettings(valuesOf(command))
     if (settings.database !== undefined || settings.content !== undefined)
       throw new Error('only a node with everything in its data folder is copied: see docs/operating.md')
     if (!hasDatabase(settings.dataDir)) throw new Error(`there is no database in ${settings.dataDir}`)

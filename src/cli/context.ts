@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import type { Tx } from '../db/db.js'
 import type { ServiceDeps } from '../service/deps.js'
 import { commandDeps, openInstallation, type Installation } from './installation.js'
-import { commonSettings, gatherValues, type CommonSettings, type Values } from './settings.js'
+import { commandSettings } from './last-served.js'
+import { gatherValues, type CommonSettings, type Values } from './settings.js'
 
 /** What a command works with; the stored state is opened for it and closed after it. */
 export interface Context {
@@ -25,11 +26,11 @@ export async function withInstallation<T>(
   command: Command,
   body: (context: Context) => Promise<T>,
 ): Promise<T> {
-  const settings = commonSettings(valuesOf(command))
+  const settings = await commandSettings(valuesOf(command))
   const complain = (message: string): void => {
     process.stderr.write(`starling: ${message}\n`)
   }
-  const installation = await openInstallation(settings, complain)
+  const installation = await openInstallation(settings, complain, 'command')
   try {
     return await body({
       settings,

@@ -9,13 +9,14 @@ import { ensureEpoch, settleFact } from '../db/changes.js'
 import type { Db } from '../db/db.js'
 import { ensureNode } from '../db/nodes.js'
 import { openDatabase } from '../db/open.js'
-import { refuseHalfDone } from '../db/relocation.js'
+import { findContentFact, refuseHalfDone } from '../db/relocation.js'
 import { randomHex } from '../model/secrets.js'
 import { nodeIdentity } from '../nodes/identity.js'
 import { localTurnstile, register } from '../nodes/turnstile.js'
 import type { ServiceDeps } from '../service/deps.js'
 import { ldapDirectory, type LdapSettings } from '../service/directory.js'
 import { passwordQueue } from '../service/password-queue.js'
+import { unknownContent } from './unknown-content.js'
 
 /** The stored state of a node, opened: what a server and a command both start from. */
 export interface Installation {
@@ -37,9 +38,11 @@ export interface InstallationSettings {
   readonly replica?: string | undefined
 }
 
+/** A node settles where the content of the installation is; a command need not know. */
 export async function openInstallation(
   settings: InstallationSettings,
   log: (message: string) => void,
+  opener: 'node' | 'command' = 'node',
 ): Promise<Installation> {
   const dataDir = resolve(settings.dataDir)
   await prepareFolder(dataDir)
@@ -52,10 +55,13 @@ export async function openInstallation(
       await ensureNode(tx, nodeId, Date.now())
       return {
         installation: await settleFact(tx, 'installation', randomHex(EPOCH_BYTES)),
-        content: await settleFact(tx, 'content', settings.content === undefined ? 'disk' : 's3'),
+        content:
+          opener === 'node'
+            ? await settleFact(tx, 'content', settings.content === undefined ? 'disk' : 's3')
+            : await findContentFact(tx),
       }
     })
-    const blobs = await openContent(settings, dataDir, facts, log)
+    const blobs = await openContent(settings, dataDir, { ...facts, opener }, log)
     const staging = await openStaging(join(dataDir, 'staging'))
     const replica = await openCopy(settings.replica)
     const parts = { nodeId, now: Date.now, blobs, staging, replica }
@@ -70,11 +76,13 @@ export async function openInstallation(
 async function openContent(
   { content, contentCredentials }: InstallationSettings,
   dataDir: string,
-  facts: { installation: string; content: string },
+  facts: { installation: string; content: string | undefined; opener: 'node' | 'command' },
   log: (message: string) => void,
 ): Promise<BlobStore> {
   if (facts.content === 's3' && content === undefined) {
-    throw new Error('this installation keeps its content in an S3 store: --content must say which')
+    const reason = 'this installation keeps its content in an S3 store: --content must say which'
+    if (facts.opener === 'command') return unknownContent(reason)
+    throw new Error(reason)
   }
   if (facts.content === 'disk' && content !== undefined) {
     throw new Error('this installation keeps its content in files of the data folder, not in an S3 store')

@@ -32,6 +32,8 @@ export interface MigrateSettings extends CommonSettings {
     { readonly address: S3Address | undefined; readonly credentials: string | undefined } | undefined
   /** The settings of `serve` after the move, as the command line says them. */
   readonly next: Readonly<Record<string, string>>
+  /** The same for the program itself. */
+  readonly nextPlaces: Pick<CommonSettings, 'database' | 'content' | 'contentCredentials' | 'replica'>
 }
 
 export function migrateSettings(values: Values, common: CommonSettings): MigrateSettings {
@@ -50,6 +52,12 @@ export function migrateSettings(values: Values, common: CommonSettings): Migrate
     ...common,
     toDatabase,
     toContent,
+    nextPlaces: {
+      database,
+      content: toContent === undefined ? common.content : toContent.address,
+      contentCredentials: credentials,
+      replica: undefined,
+    },
     next: {
       data: resolve(common.dataDir),
       ...(database === undefined ? {} : { database: withoutPassword(database) }),

@@ -15,6 +15,7 @@ import {
 } from '../service/relocation.js'
 import { valuesOf } from './context.js'
 import { openStore } from './installation.js'
+import { noteServed } from './last-served.js'
 import { addSettings, leaf } from './leaf.js'
 import { MIGRATE_SETTINGS, migrateSettings, type MigrateSettings } from './migrate-settings.js'
 import { print } from './output.js'
@@ -48,7 +49,9 @@ async function migrate(settings: MigrateSettings): Promise<Relocated> {
   try {
     const source = await openBare({ url: settings.database, dataDir })
     try {
-      return await migrateFrom(source, settings, dataDir, ownNodeId)
+      const relocated = await migrateFrom(source, settings, dataDir, ownNodeId)
+      await noteServed(dataDir, settings.nextPlaces)
+      return relocated
     } finally {
       await source.db.close()
     }

@@ -136,14 +136,20 @@ function memberFacts(
 async function facts(
   tx: Tx,
   context: Context,
-): Promise<{ id: string; capacity?: number; used: number; deselected: string[]; replica?: ReplicaFacts }> {
+): Promise<{
+  id: string
+  capacity: number | null
+  used: number
+  deselected: string[]
+  replica?: ReplicaFacts
+}> {
   const { nodeId } = context.installation
   const row = await findNode(tx, nodeId)
   const isReplica = row?.replica === 1
   const deselected = await listDeselections(tx, nodeId)
   return {
     id: nodeId,
-    ...(row === undefined || row.capacity === null ? {} : { capacity: row.capacity }),
+    capacity: row?.capacity ?? null,
     used: ((isReplica ? row.held : row?.used) ?? 0) + (await sumStagedBytes(tx, nodeId)),
     deselected: deselected.map((folder) => formatId(folder.sid, folder.oid)),
     ...(isReplica ? { replica: await replicaFacts(tx, row) } : {}),

@@ -15,6 +15,7 @@ import { localTurnstile } from '../nodes/turnstile.js'
 import { threadHasher } from '../service/hasher.js'
 import { startDuties, type Duties } from './duties.js'
 import { openInstallation, type Installation } from './installation.js'
+import { noteServed } from './last-served.js'
 import { buildServer, type Server } from './server.js'
 import type { ServeSettings } from './settings.js'
 import { WORKER_SETTINGS } from './worker-settings.js'
@@ -36,6 +37,7 @@ export async function serve(
   try {
     lock = lockDataFolder(installation.dataDir)
     await probeContent(installation, log)
+    await noteServed(installation.dataDir, settings)
     const ready = await prepare(settings, installation)
     duties = await startDuties(ready, installation, (isFull) => broadcast({ say: 'full', isFull }), log)
     const membership = await joinAs(ready, installation, log)

@@ -31,13 +31,13 @@ const COMMON: readonly Setting[] = [
     name: 'database',
     kind: 'text',
     fallback: 'SQLite in the data folder',
-    help: 'postgres://… for PostgreSQL',
+    help: 'postgres://… for PostgreSQL, or sqlite',
   },
   {
     name: 'content',
     kind: 'text',
     fallback: 'files in the data folder',
-    help: 's3://bucket?endpoint=… for an S3 store',
+    help: 's3://bucket?endpoint=… for an S3 store, or disk',
   },
   {
     name: 'content-credentials',
@@ -294,7 +294,7 @@ export function commonSettings(values: Values): CommonSettings {
   }
   return {
     dataDir: values.text('data') ?? './data',
-    database: values.text('database'),
+    database: databaseAddress(values.text('database')),
     content,
     contentCredentials: values.text('content-credentials'),
     replica,
@@ -304,8 +304,13 @@ export function commonSettings(values: Values): CommonSettings {
 }
 
 const SIGNUP = ['open', 'invited', 'admin'] as const satisfies readonly SignUpPolicy[]
+
+function databaseAddress(text: string | undefined): string | undefined {
+  return text === 'sqlite' ? undefined : text
+}
+
 function contentAddress(text: string | undefined): S3Address | undefined {
-  if (text === undefined) return undefined
+  if (text === undefined || text === 'disk') return undefined
   try {
     return parseS3Address(text)
   } catch (error) {

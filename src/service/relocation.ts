@@ -71,7 +71,8 @@ export async function readFacts({ db, catalog }: BareDatabase): Promise<Installa
     }
     await refuseHalfDone(tx)
     const installation = await findFact(tx, 'installation')
-    const content = await findContentFact(tx)
+    // Where nobody has served it yet there is no content.
+    const content = (await findContentFact(tx)) ?? 'disk'
     if (installation === undefined || (content !== 'disk' && content !== 's3'))
       throw new Error('the database holds no installation')
     return { installation, content }

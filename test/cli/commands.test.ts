@@ -256,7 +256,12 @@ describe.each(ENGINES)('the command line on %s', (engine) => {
     test('show says who it is and what it holds [NODE-36]', async () => {
       const { api } = await server.person()
       const before = await json('node', 'show')
-      expect(before).toEqual({ id: server.installation.nodeId, used: before['used'], deselected: [] })
+      expect(before).toEqual({
+        id: server.installation.nodeId,
+        capacity: null,
+        used: before['used'],
+        deselected: [],
+      })
       await api.file('a.txt', 'root', 'x'.repeat(1000))
       const after = await json('node', 'show')
       expect(Number(after['used'])).toBeGreaterThanOrEqual(Number(before['used']) + 1000)

@@ -225,7 +225,10 @@ describe('content alone', () => {
     const there = await migrate(['--data', server.dataDir, ...toBucket(bucket), '--json'])
     expect(summaryOf(there)).toMatchObject({ content: { blobs: 2, bytes: 370 * KIB } })
     expect((await placesIn(bucket)).sort()).toEqual(places)
-    expectRefusal(await server.command('user', 'list'), 1, /keeps its content in an S3 store/)
+    // Told nothing, the node is not served from where its content was; commands know where it is.
+    const bare = ['--port', '0', '--log-level', 'silent', '--data', server.dataDir]
+    expectRefusal(await runCommand(['serve', ...bare]), 1, /keeps its content in an S3 store/)
+    expect((await server.command('check')).stdout).toBe('no broken invariant\n')
     await server.restart(inBucket(bucket))
     await expectAll()
     expect(await server.terminate()).toBe(0)

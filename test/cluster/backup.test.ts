@@ -118,7 +118,7 @@ describe('a backup of PostgreSQL and a bucket, made while the node runs', () => 
     const file = await dump()
     expect((await api.delete(`/files/${doomed}`)).status).toBe(204)
     expectStored(await api.upload(replaced, bytesOf(90_000, 4)))
-    await expect.poll(async () => (await deleted()).length, { timeout: 30_000 }).toBe(2)
+    await expect.poll(async () => (await deleted()).length, { timeout: 90_000 }).toBe(2)
     await server.terminate()
     for (const { key, version } of await deleted()) {
       const source = `${bucket}/${key}?versionId=${version}`

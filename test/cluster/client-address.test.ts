@@ -67,10 +67,18 @@ describe.each(BALANCERS)('behind %s, as deploy has it', (kind) => {
     expect(await guess('127.0.50.1')).toBe(429)
     expect(await guess('127.0.50.1', { 'X-Forwarded-For': '203.0.113.9' })).toBe(429)
     expect(await guess('127.0.50.2')).toBe(401)
+    // The way of uploads in progress is no way around.
+    const upload = { 'Upload-ID': '0'.repeat(64) }
+    for (let tries = 0; tries < FAILURES_MAX; tries += 1) {
+      expect(await guess('127.0.50.4', { ...upload, 'X-Forwarded-For': `203.0.113.${tries}` })).toBe(401)
+    }
+    expect(await guess('127.0.50.4', { ...upload, 'X-Forwarded-For': '203.0.113.9' })).toBe(429)
   })
 
   it('nobody sees the metrics without a token', async () => {
-    expect((await call('GET', '/metrics', '127.0.50.3')).status).toBe(401)
+    for (const headers of [{}, { 'Upload-ID': '0'.repeat(64) }, { 'X-Forwarded-For': '127.0.0.1' }]) {
+      expect((await call('GET', '/metrics', '127.0.50.3', headers)).status).toBe(401)
+    }
     expect((await call('GET', '/healthz', '127.0.50.3')).status).toBe(200)
   })
 })

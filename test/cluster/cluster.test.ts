@@ -10,6 +10,7 @@ import {
   expectStored,
   part,
   received,
+  total,
 } from '../api/content/support.js'
 import {
   addGroup,
@@ -95,35 +96,41 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
     expectBytes((await at(1).get(`/files/${file}/content`)).body, CONTENT)
   })
 
-  it('end a download of what is replaced through another one, by a signal or without', async () => {
+  it.each([
+    ['signalled', 'replaced'],
+    ['signalled', 'deleted'],
+    ['unheard', 'replaced'],
+    ['unheard', 'deleted'],
+  ])('end a download, %s, of what is %s through another one', async (signal, fate) => {
     const url = node(0).databaseUrl ?? ''
-    for (const name of ['signalled', 'unheard']) {
-      const file = await at(0).file(name, 'root', LARGE)
-      const raw = await openRaw(node(0))
-      raw.send(requestHead('GET', `/api/v1.3/files/${file}/content`, token))
-      await raw.receive(10_000)
-      raw.pause()
-      const ear = new pg.Client({ connectionString: url })
-      await ear.connect()
-      const heard: string[] = []
-      ear.on('notification', ({ payload }) => void heard.push(payload ?? ''))
-      await ear.query('LISTEN starling')
-      if (name === 'unheard') {
-        await ear.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-          WHERE application_name = 'starling signals' AND datname = current_database()`)
-      }
-      expectStored(await at(1).upload(file, CONTENT))
-      if (name === 'signalled') {
-        await expect.poll(() => heard, { timeout: 40_000 }).toEqual([`${idOf(1)} ${file.slice(0, 32)}`])
-      }
-      await ear.end()
-      raw.resume()
-      const answer = await raw.answer()
-      raw.drop()
-      expect(answer.isWhole).toBe(false)
-      expectBytes(answer.body, LARGE.subarray(0, answer.body.length))
-      expectBytes((await at(2).get(`/files/${file}/content`)).body, CONTENT)
+    const file = await at(0).file(`${signal} and ${fate}`, 'root', LARGE)
+    const raw = await openRaw(node(0))
+    raw.send(requestHead('GET', `/api/v1.3/files/${file}/content`, token))
+    await raw.receive(10_000)
+    raw.pause()
+    const ear = new pg.Client({ connectionString: url })
+    await ear.connect()
+    const heard: string[] = []
+    ear.on('notification', ({ payload }) => void heard.push(payload ?? ''))
+    await ear.query('LISTEN starling')
+    if (signal === 'unheard') {
+      await ear.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'starling signals' AND datname = current_database()`)
     }
+    if (fate === 'replaced') expectStored(await at(1).upload(file, CONTENT))
+    else expect((await at(1).delete(`/files/${file}`)).status).toBe(204)
+    if (signal === 'signalled') {
+      await expect.poll(() => heard, { timeout: 60_000 }).toContain(`${idOf(1)} ${file.slice(0, 32)}`)
+    }
+    await ear.end()
+    raw.resume()
+    const answer = await raw.answer()
+    raw.drop()
+    expect(answer.isWhole).toBe(false)
+    expectBytes(answer.body, LARGE.subarray(0, answer.body.length))
+    const after = await at(2).get(`/files/${file}/content`)
+    if (fate === 'replaced') expectBytes(after.body, CONTENT)
+    else expectRefused(after, 404, 'NOT_FOUND')
   })
 
   sweepTests(() => trio)
@@ -300,7 +307,7 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       for (const index of [0, 1, 2]) expect(await isSignedOut(third, index)).toBe(true)
     })
 
-    it('an upload goes on at the node that began it, and is unknown at another [NODE-12] [NODE-13] [UP-90]', async () => {
+    it('an upload goes on at the node that began it, and is unknown at another [NODE-12] [NODE-13] [UP-31] [UP-90]', async () => {
       const file = await api.file(`chunked behind ${kind}`)
       const begun = await api.upload(file, CONTENT.subarray(0, 100_000), {
         ...strictly(1),
@@ -310,8 +317,16 @@ describe('three nodes over one PostgreSQL and one S3 store', () => {
       const uploadId = String(begun.headers['upload-id'])
       const last = { 'Upload-ID': uploadId, ...part(100_000, 199_999, 200_000) }
       const rest = CONTENT.subarray(100_000)
-      expectRefused(await at(2).upload(file, rest, last), 400, 'BAD_ARGS')
-      expectRefused(await api.upload(file, rest, { ...last, ...pinned(2) }), 400, 'BAD_ARGS')
+      const known = { 'Upload-ID': uploadId }
+      for (const [body, range] of [
+        ['', total()],
+        ['', total(100_000)],
+        [rest, part(100_000, 199_999)],
+        [rest, part(100_000, 199_999, 200_000)],
+      ] as const) {
+        expectRefused(await at(2).upload(file, body, { ...known, ...range }), 400, 'BAD_ARGS')
+        expectRefused(await api.upload(file, body, { ...known, ...range, ...pinned(2) }), 400, 'BAD_ARGS')
+      }
       expectRefused(await at(2).upload(file, rest, { ...last, ...strictly(1) }), 503, 'INTERNAL_ERROR')
       expect((await api.get(`/files/${file}`)).json['content_state']).toBe('SYNCING')
       expect(await received(at(1), file, uploadId)).toBe(100_000)

@@ -344,8 +344,14 @@ describe('files of three nodes', () => {
         await useOnce(slot, Math.random(), api).catch((error: unknown) => failures.push(error))
       }
     })
+    const count = (is: (operation: FileOperation) => boolean): number =>
+      [...histories.values()].flat().filter(is).length
+    /** A history in which too little happened proves little, however slow the machine is. */
+    const hasWinnersAndLosers = (): boolean =>
+      count(({ output }) => output?.status === 204) > 50 && count(({ output }) => output?.status === 412) > 0
     const end = performance.now() + SECONDS * 1000
-    for (let kills = 0; performance.now() < end; kills += 1) {
+    const isEnough = (): boolean => performance.now() >= end && hasWinnersAndLosers()
+    for (let kills = 0; !isEnough() && failures.length === 0; kills += 1) {
       await delay(500 + Math.random() * 1_500)
       await trio.node(kills % 3).kill()
       await delay(Math.random() * 500)
@@ -355,10 +361,7 @@ describe('files of three nodes', () => {
     await Promise.all(clients)
     expect(failures).toEqual([])
 
-    const all = [...histories.values()].flat()
-    const count = (is: (operation: FileOperation) => boolean): number => all.filter(is).length
-    expect(count(({ output }) => output?.status === 204)).toBeGreaterThan(50)
-    expect(count(({ output }) => output?.status === 412)).toBeGreaterThan(0)
+    expect(hasWinnersAndLosers()).toBe(true)
     for (const [file, history] of histories) {
       const wonOn = history.flatMap(({ input, output }) =>
         input.verb === 'write' && input.expected !== undefined && output?.status === 204

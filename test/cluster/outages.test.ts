@@ -84,6 +84,19 @@ describe('three nodes, each of whose neighbours may fail', () => {
     expect((await trio.node(0).command('check')).stdout).toBe('no broken invariant\n')
   }
 
+  /** A node that fell silent is known as gone after three of its beats, one that beats again as alive at once. */
+  async function expectMembers(...states: string[]): Promise<void> {
+    await expect
+      .poll(
+        async () => {
+          const { stdout } = await trio.node(0).command('node', 'list', '--json')
+          return (JSON.parse(stdout) as { state: string }[]).map(({ state }) => state)
+        },
+        { timeout: 90_000 },
+      )
+      .toEqual(states)
+  }
+
   const servedThrough = async (headers: Record<string, string>): Promise<string | undefined> => {
     const answer = await through.get('/folders/root', headers)
     return answer.status === 200 ? routeOf(answer) : undefined
@@ -91,6 +104,9 @@ describe('three nodes, each of whose neighbours may fail', () => {
 
   const readiness = async (index: number, path = '/readyz'): Promise<number> =>
     (await inTime(trio.node(index).client().call('GET', path, { absolute: true }))).status
+
+  const expectReady = (index: number): Promise<void> =>
+    expect.poll(() => readiness(index), { timeout: 60_000 }).toBe(200)
 
   it('a node that is killed in the middle of uploads and downloads loses nothing that it acknowledged [NODE-16] [NODE-35]', async () => {
     const { token } = trio
@@ -133,7 +149,9 @@ describe('three nodes, each of whose neighbours may fail', () => {
       }
     }
     await writers.stored(2)
+    await expectMembers('alive', 'gone', 'alive')
     await trio.node(1).restart()
+    await expectMembers('alive', 'alive', 'alive')
     const there = await received(api, chunked, uploadId)
     expect(there).toBeGreaterThanOrEqual(100_000)
     const rest = { 'Upload-ID': uploadId, ...part(there, 199_999, 200_000) }
@@ -163,20 +181,11 @@ describe('three nodes, each of whose neighbours may fail', () => {
     download.drop()
     // It may end early, for nobody could say whether it was current; what came of it is right.
     expectBytes(answer.body, LARGE.subarray(0, answer.body.length))
-    expect(answer.isWhole).toBe(answer.body.length === LARGE.length)
+    if (answer.isWhole) expect(answer.body.length).toBe(LARGE.length)
     await writers.stopAndVerify(trio.everywhere())
     for (const kind of writers.answers.keys()) expect(OUTAGE).toContain(kind)
-    for (const index of [0, 1, 2]) expect(await readiness(index)).toBe(200)
-    // The signals between the nodes come again as well.
-    await expect
-      .poll(
-        async () => {
-          const { stdout } = await trio.node(0).command('node', 'list', '--json')
-          return (JSON.parse(stdout) as { state: string }[]).map(({ state }) => state)
-        },
-        { timeout: 60_000 },
-      )
-      .toEqual(['alive', 'alive', 'alive'])
+    for (const index of [0, 1, 2]) await expectReady(index)
+    await expectMembers('alive', 'alive', 'alive')
     await expectSound()
   })
 
@@ -200,7 +209,7 @@ describe('three nodes, each of whose neighbours may fail', () => {
     const folder = await api.folder('made without the store')
     const small = await trio.at(1).file('small', folder, 'small content')
     expect((await trio.at(2).get(`/files/${small}/content`)).text).toBe('small content')
-    for (const index of [0, 1, 2]) expect(await readiness(index)).toBe(200)
+    for (const index of [0, 1, 2]) await expectReady(index)
     await trio.swift.reopen()
     await writers.stored(2)
     expectBytes((await trio.at(1).get(`/files/${stored}/content`)).body, CONTENT)
@@ -274,7 +283,7 @@ describe('three nodes, each of whose neighbours may fail', () => {
       await writers.stored(2)
 
       lonely.heal()
-      await expect.poll(() => readiness(1), { timeout: 60_000 }).toBe(200)
+      await expectReady(1)
       expect((await trio.at(1, revoked).get('/folders/root')).status).toBe(401)
       for (const api of visible) expect((await api.get(`/folders/${share}`)).status).toBe(404)
       expectBytes((await trio.at(1).get(`/files/${own}/content`)).body, CONTENT)

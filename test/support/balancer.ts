@@ -7,11 +7,12 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { ensureCertificate } from '../../src/http/tls.js'
-import { freePort } from './postgres.js'
+import { steadyPort } from './postgres.js'
 import type { TestServer } from './server.js'
 
 const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url))
-const START_WAIT_MAX_MS = 30_000
+const START_WAIT_MAX_MS = 60_000
+const STOP_WAIT_MAX_MS = 15_000
 
 export const BALANCERS = ['haproxy', 'nginx'] as const
 export type BalancerKind = (typeof BALANCERS)[number]
@@ -31,7 +32,7 @@ export async function startBalancer(kind: BalancerKind, nodes: readonly TestServ
   const key = await readFile(join(folder, 'key.pem'), 'utf8')
   await writeFile(join(folder, 'both.pem'), `${ca}\n${key}`)
   await writeFile(join(folder, 'nodes.pem'), nodes[0]?.ca ?? '')
-  const port = await freePort()
+  const port = await steadyPort()
   const names: Record<string, string> = {
     STARLING_BIND: `127.0.0.1:${port}`,
     STARLING_CERTIFICATE: join(folder, 'both.pem'),
@@ -49,7 +50,7 @@ export async function startBalancer(kind: BalancerKind, nodes: readonly TestServ
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM')
-    await Promise.race([ended, delay(2_000)])
+    await Promise.race([ended, delay(STOP_WAIT_MAX_MS, undefined, { ref: false })])
     child.kill('SIGKILL')
     await ended
     await rm(folder, { recursive: true, force: true })

@@ -20,7 +20,7 @@ declare module 'vitest' {
   }
 }
 
-const START_WAIT_MAX_MS = 30_000
+const START_WAIT_MAX_MS = 60_000
 const INSTALLED = '/usr/lib/postgresql'
 
 /** Durability is of no use to a cluster that is thrown away. */
@@ -88,7 +88,7 @@ export async function startCluster(binaries: string, settings = CARELESS): Promi
   let running = await launch()
 
   async function launch(): Promise<{ url: string; server: ChildProcess }> {
-    const port = await freePort()
+    const port = await steadyPort()
     const server = spawnServer(join(binaries, 'postgres'), ['-D', data, '-p', String(port)], folder, owner)
     const url = `postgres://postgres@127.0.0.1:${port}/postgres`
     try {
@@ -183,21 +183,9 @@ async function untilReady(url: string): Promise<void> {
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      const port = typeof address === 'object' && address !== null ? address.port : 0
-      server.close(() => resolve(port))
-    })
-  })
-}
-
 /**
- * A port for a server that is ended and started again: systems give no such port to a connection that needs any, so it
- * is still free when the server comes back.
+ * A port for a server that is yet to take it, or that is ended and started again: systems give no such port to a
+ * connection that needs any, so it is still free when the server comes.
  */
 export async function steadyPort(): Promise<number> {
   for (;;) {

@@ -236,7 +236,7 @@ export async function startServer(engine: Engine, options: StartOptions = {}): P
   return server
 }
 
-interface Running {
+export interface Running {
   readonly process: ChildProcess
   readonly host: string
   readonly port: number
@@ -244,7 +244,7 @@ interface Running {
   log(): string
 }
 
-async function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Running> {
+export async function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Running> {
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

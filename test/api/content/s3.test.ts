@@ -257,9 +257,9 @@ describe.each(ENGINES)('content of a node on %s that keeps it in an S3 store', (
       1,
       /AWS_ACCESS_KEY_ID/,
     )
-    const onDisk = ['--data', await newFolder()]
-    await runCommand(['user', 'list', ...onDisk])
-    expectRefusal(await runCommand(['user', 'list', ...onDisk, ...taken]), 1, /files of the data folder/)
+    const onDisk = await startServer(engine)
+    onTestFinished(() => onDisk.stop())
+    expectRefusal(await onDisk.command('user', 'list', ...taken), 1, /files of the data folder/)
     await server.restart()
   })
 })

@@ -19,8 +19,8 @@ import {
   useServer,
 } from './support.js'
 
-describe.each(ENGINES)('an Upload-ID that lives four seconds on %s', (engine) => {
-  const server = useServer(engine, { args: ['--upload-lifetime', '4', '--capacity', '1000000'] })
+describe.each(ENGINES)('an Upload-ID that lives eight seconds on %s', (engine) => {
+  const server = useServer(engine, { args: ['--upload-lifetime', '8', '--capacity', '1000000'] })
 
   it('is refused after that, and its bytes and their space are free again [UP-59] [LIMIT-6] [UP-31] [NODE-14] [NODE-33]', async () => {
     const { api } = await server().person()
@@ -30,7 +30,7 @@ describe.each(ENGINES)('an Upload-ID that lives four seconds on %s', (engine) =>
       'Upload-ID': expectProgress(await api.upload(id, bytesOf(900_000), part(0, 899_999)), 900_000),
     }
     expectRefused(await api.upload(other, bytesOf(500_000)), 507, 'INSUFFICIENT_STORAGE')
-    await sleep(4500)
+    await sleep(8500)
     const requests = [
       [total(), ''],
       [part(900_000, 900_004), 'chunk'],
@@ -59,7 +59,7 @@ describe.each(ENGINES)('an Upload-ID that lives four seconds on %s', (engine) =>
       sent: 1000,
       headers: { ...own, ...part(0, 199_999) },
     })
-    await sleep(7000)
+    await sleep(12_000)
     expectProgress(await held.finish(), 200_000)
     held.raw.drop()
     expectStored(await api.upload(id, '', { ...own, ...total(200_000) }))

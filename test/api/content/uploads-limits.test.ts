@@ -77,7 +77,7 @@ describe.each(ENGINES)('uploads at the same time on %s', (engine) => {
 
 describe.each(ENGINES)('a node of %s that takes two bodies at a time', (engine) => {
   describe.each([1, 2])('with %i process(es)', (workers) => {
-    const server = useServer(engine, { workers, args: ['--max-uploads', '2', '--body-idle-ms', '4000'] })
+    const server = useServer(engine, { workers, args: ['--max-uploads', '2', '--body-idle-ms', '10000'] })
 
     async function person(): Promise<{
       api: Client
