@@ -5,7 +5,7 @@ import { root, setup } from './setup.mjs'
 
 setup()
 const { build } = await import('./build.mjs')
-build()
+await build()
 const args = [join(root, 'bin', 'starling'), 'serve', '--welcome', ...process.argv.slice(2)]
 const server = spawn(process.execPath, args, { stdio: 'inherit' })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => server.kill(signal))

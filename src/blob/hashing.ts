@@ -1,4 +1,4 @@
-import { Blake3Hasher, blake3 } from '@napi-rs/blake-hash'
+import { blake } from './blake.js'
 
 /** Content is hashed in blocks of this size; the last block may be shorter. */
 export const BLOCK_BYTES = 4 * 1024 * 1024
@@ -31,7 +31,7 @@ export function hashOf(content: Buffer): string {
 class BlockHasher implements ContentHasher {
   length: number
   readonly blocks: Buffer[]
-  #partial = new Blake3Hasher()
+  #partial = new (blake().Blake3Hasher)()
   #partialBytes = 0
 
   constructor(blocks: readonly Buffer[]) {
@@ -54,7 +54,9 @@ class BlockHasher implements ContentHasher {
 
   digest(): string {
     const partial = this.#partialBytes > 0 ? [this.#partial.digestBuffer()] : []
-    return blake3(Buffer.concat([...this.blocks, ...partial])).toString('hex')
+    return blake()
+      .blake3(Buffer.concat([...this.blocks, ...partial]))
+      .toString('hex')
   }
 
   #endBlock(): void {

@@ -1,4 +1,4 @@
-import { Blake3Hasher, blake3 } from '@napi-rs/blake-hash'
+import { blake } from './blake.js'
 import { BLOCK_BYTES } from './hashing.js'
 import type { BlobReader } from './store.js'
 
@@ -26,7 +26,7 @@ export function verifiedReader(
     const start = block * BLOCK_BYTES
     const end = Math.min(start + BLOCK_BYTES, size)
     piece ??= Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, size))
-    const hasher = new Blake3Hasher()
+    const hasher = new (blake().Blake3Hasher)()
     for (let at = start; at < end;) {
       const count = await local.read(piece, at, Math.min(piece.length, end - at))
       if (count === 0) throw new WrongBytes()
@@ -91,7 +91,12 @@ function isRight(
 ): boolean {
   const fullBlocks = Math.floor(size / BLOCK_BYTES)
   if (blocks.length !== fullBlocks * HASH_BYTES) return false
-  if (block === fullBlocks) return blake3(Buffer.concat([blocks, digest])).toString('hex') === hash
+  if (block === fullBlocks)
+    return (
+      blake()
+        .blake3(Buffer.concat([blocks, digest]))
+        .toString('hex') === hash
+    )
   const listed = blocks.subarray(block * HASH_BYTES, (block + 1) * HASH_BYTES)
-  return listed.equals(digest) && (size % BLOCK_BYTES > 0 || blake3(blocks).toString('hex') === hash)
+  return listed.equals(digest) && (size % BLOCK_BYTES > 0 || blake().blake3(blocks).toString('hex') === hash)
 }

@@ -3,6 +3,7 @@
  * would block the event loop. One process of a node runs it; writers never checkpoint by themselves. A process that
  * opens the database without it, such as a command line, is fine: the last connection to close checkpoints.
  */
+import { stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -27,17 +28,42 @@ export interface CheckpointerOptions {
   log?: (message: string) => void
 }
 
-/** The database must have been opened, and thereby created, before. */
+/**
+ * The database must have been opened, and thereby created, before. The log of a node that is little used stays small
+ * for long, so the thread is made when there is something for it to do.
+ */
 export function startCheckpointer(dataDir: string, options: CheckpointerOptions = {}): Checkpointer {
+  const file = join(dataDir, SQLITE_FILE_NAME)
+  const { intervalMs = CHECK_INTERVAL_MS, passiveBytes = PASSIVE_LOG_BYTES } = options
+  let thread: Checkpointer | undefined
+  let isStopped = false
+
+  function look({ size }: { size: number }): void {
+    if (isStopped || thread !== undefined || size < passiveBytes) return
+    clearInterval(timer)
+    thread = startThread(file, { ...options, intervalMs, passiveBytes })
+  }
+
+  const timer = setInterval(() => void stat(`${file}-wal`).then(look, () => undefined), intervalMs).unref()
+  return {
+    async stop() {
+      isStopped = true
+      clearInterval(timer)
+      await thread?.stop()
+    },
+  }
+}
+
+function startThread(file: string, options: CheckpointerOptions): Checkpointer {
   const log = options.log ?? (() => undefined)
   const worker = new Worker(PROGRAM, {
     eval: true,
     execArgv: [],
     workerData: {
       library: createRequire(import.meta.url).resolve('better-sqlite3'),
-      file: join(dataDir, SQLITE_FILE_NAME),
-      intervalMs: options.intervalMs ?? CHECK_INTERVAL_MS,
-      passiveBytes: options.passiveBytes ?? PASSIVE_LOG_BYTES,
+      file,
+      intervalMs: options.intervalMs,
+      passiveBytes: options.passiveBytes,
       restartBytes: options.restartBytes ?? RESTART_LOG_BYTES,
       waitMaxMs: RESTART_WAIT_MAX_MS,
     },

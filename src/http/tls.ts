@@ -57,8 +57,7 @@ async function make(hostName: string): Promise<Certificate> {
     isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
   )
   const notBeforeDate = new Date(Date.now() - BACKDATED_MS)
-  // Loaded when it is needed, once in the life of a node: it is slower to load than all the rest together.
-  const { generate } = await import('selfsigned')
+  const { generate } = await import('./self-signed.js')
   const made = await generate([{ name: 'commonName', value: 'Starling' }], {
     keyType: 'ec',
     curve: 'P-256',

@@ -1,5 +1,6 @@
-import { destination, pino, symbols, type Logger } from 'pino'
+import { destination, pino, stdSerializers, symbols, type Logger } from 'pino'
 import type { Exchange } from '../http/exchange.js'
+import { sourcePlaces } from './stacks.js'
 
 export type { Logger } from 'pino'
 
@@ -31,7 +32,24 @@ export function openLog(level: string, fields: object): { log: Logger; flush(): 
       else timer ??= setTimeout(handOver, GATHERED_MS).unref()
     },
   }
-  const log = pino({ level, base: fields, timestamp: () => `,"time":"${isoTime(Date.now())}"` }, lines)
+  const told = sourcePlaces()
+  function shown(error: Error): object {
+    const parts = stdSerializers.err(error)
+    return { ...parts, stack: told(parts.stack) }
+  }
+
+  const log = pino(
+    {
+      level,
+      base: fields,
+      timestamp: () => `,"time":"${isoTime(Date.now())}"`,
+      serializers: {
+        err: (error: unknown) => (error instanceof Error ? shown(error) : error),
+        cause: (cause: unknown) => (typeof cause === 'string' ? told(cause) : cause),
+      },
+    },
+    lines,
+  )
   return {
     log,
     flush() {

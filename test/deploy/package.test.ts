@@ -33,11 +33,12 @@ describe('the package that npm makes', () => {
       'package.json',
       'bin/starling',
       'dist/main.js',
+      'dist/THIRD-PARTY.txt',
       'docs/operating.md',
       'deploy/haproxy.cfg',
     ])
       expect(files).toContain(path)
-    expect(files.filter((path) => /^dist\/db\/migrations\/\d+.*\.sql$/.test(path)).length).toBeGreaterThan(4)
+    expect(files.filter((path) => /^dist\/migrations\/\d+.*\.sql$/.test(path)).length).toBeGreaterThan(4)
     expect(
       files.filter((path) =>
         /^(src|test|bench|scripts|data|node_modules|\.ci)\/|^deploy\/secrets/.test(path),
