@@ -192,6 +192,37 @@ describe.each(ENGINES)('pages on %s', (engine) => {
     }
   })
 
+  test('are errors in JSON for a program that does not say what it wants, and pages for a browser [ERR-1] [ERR-2] [ERR-10]', async () => {
+    const ordinary = await world.signedIn(await world.addPerson())
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const refusals = [
+      ['PUT', '/account', 405],
+      ['DELETE', authorizePath(app), 405],
+      ['POST', '/account', 403],
+      ['POST', '/authorize', 403],
+      ['POST', '/sign-in', 403],
+      ['GET', '/admin/apps', 403],
+      ['GET', '/reset?code=x', 404],
+      ['GET', '/set-up?code=x', 404],
+    ] as const
+    for (const [method, target, status] of refusals) {
+      for (const accept of ['*/*', 'application/json', 'application/*']) {
+        const answer = await ordinary.request(method, target, { headers: { ...form, Accept: accept } })
+        expectError(answer, status, `${method} ${target} ${accept}`)
+        const keys = target.startsWith('/authorize')
+          ? ['error', 'error_description', 'message', 'type']
+          : ['message', 'type']
+        expect(Object.keys(answer.json).sort(), target).toEqual(keys)
+        expect(answer.headers['cache-control'], target).toBe('no-store')
+      }
+      const page = await ordinary.request(method, target, { headers: form })
+      expect([page.status, page.headers['content-type']], target).toEqual([
+        status,
+        'text/html; charset=utf-8',
+      ])
+    }
+  })
+
   test('break nothing when they are sent nonsense [ERR-9]', async () => {
     const bodies = [
       '%',
