@@ -1,4 +1,4 @@
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -7,6 +7,7 @@ import { SCOPES } from '../../src/model/scopes.js'
 import type { OauthDeps } from '../../src/oauth/deps.js'
 import { pageRows } from '../../src/oauth/routes.js'
 import { ALLOW, authorizePath, openWorld, totp, type App, type Person, type World } from '../oauth/support.js'
+import { writtenMails } from '../support/outbox.js'
 import { audit, launchBrowser, PATIENCE_MS } from './browser.js'
 
 const PHONE: BrowserContextOptions = {
@@ -199,18 +200,11 @@ describe('the pages in a browser', () => {
   })
 
   async function linkFor(email: string): Promise<string> {
-    const { readdir } = await import('node:fs/promises')
-    const outbox = join(world.server.dataDir, 'outbox')
-    const names = await readdir(outbox).catch(() => [])
-    const files = await Promise.all(names.map((name) => readFile(join(outbox, name), 'utf8')))
+    const files = await writtenMails(world.server.dataDir)
     const waiting = await world.server.installation.db.read((tx) =>
       tx.all<{ body: string }>('SELECT body FROM mails WHERE recipient = $1', email),
     )
     const texts = [...files.filter((text) => text.includes(email)), ...waiting.map(({ body }) => body)]
-    const plain = texts
-      .join('\n')
-      .replaceAll(/=\r?\n/g, '')
-      .replaceAll('=3D', '=')
-    return /https:\/\/\S+\/reset\?\S+/.exec(plain)?.[0] ?? ''
+    return /https:\/\/\S+\/reset\?\S+/.exec(texts.join('\n'))?.[0] ?? ''
   }
 })

@@ -1,8 +1,7 @@
 /** What opens a door is in no line of the log, at the level that says the most, whatever goes right or wrong. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ENGINES } from '../support/engines.js'
+import { writtenMails } from '../support/outbox.js'
 import { fieldsOf, formWith, inputOf, type Browser, type Page } from './browser.js'
 import {
   ALLOW,
@@ -158,11 +157,8 @@ async function followMail(
   })
   const code = new RegExp(`code=([0-9a-f]{64})`)
   const mails = async (): Promise<string> => {
-    const folder = join(world.server.dataDir, 'outbox')
-    const names = await readdir(folder).catch(() => [])
-    const texts = await Promise.all(names.map((one) => readFile(join(folder, one), 'utf8').catch(() => '')))
-    const own = texts.filter((text) => text.includes(address)).join('\n')
-    return own.replace(/=\r?\n/g, '').replaceAll('=3D', '=')
+    const written = await writtenMails(world.server.dataDir)
+    return written.filter((text) => text.includes(address)).join('\n')
   }
   await expect.poll(mails, { timeout: 60_000 }).toMatch(code)
   const found = code.exec(await mails())?.[1] ?? ''
