@@ -8,6 +8,7 @@ import { freshAddress, type Browser, type Page } from './browser.js'
 import {
   ACCOUNT,
   basic,
+  encoded,
   expectOAuthError,
   giveCode,
   givePassword,
@@ -154,6 +155,19 @@ describe.each(ENGINES)('guessing on %s', (engine) => {
       expect(typeof held.json['error']).toBe('string')
       expect(Number(held.headers['retry-after'])).toBeGreaterThanOrEqual(1)
       expectOAuthError(await post(freshAddress()), 401, 'invalid_client')
+
+      // What nobody could guess with is not counted: no secret at all, and what cannot be a token.
+      const harmless = freshAddress()
+      for (let tries = 0; tries < TRIES + 5; tries += 1) {
+        const silent = await world.call('POST', '/auth/token', {
+          from: harmless,
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          body: encoded({ ...wrong, client_id: app.id, client_secret: tries % 2 === 0 ? undefined : '' }),
+        })
+        expectOAuthError(silent, 401, 'invalid_client')
+        const nothing = await world.call('DELETE', `/auth/token/nothing${String(tries)}`, { from: harmless })
+        expect(nothing.status).toBe(404)
+      }
 
       const asking = freshAddress()
       const info = (): ReturnType<World['call']> =>
