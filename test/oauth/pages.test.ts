@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { OauthDeps } from '../../src/oauth/deps.js'
+import { pageRows } from '../../src/oauth/routes.js'
 import { expectError } from '../api/support.js'
 import { ENGINES } from '../support/engines.js'
 import {
@@ -59,6 +61,13 @@ describe.each(ENGINES)('pages on %s', (engine) => {
       authorizePath(app),
     ]) {
       pages.push([target, await browser.open(target)])
+    }
+    // Every page that there is, to each kind of visitor.
+    for (const { path } of pageRows({} as OauthDeps).filter(({ GET }) => GET !== undefined)) {
+      const target = `/${path.map((part) => (part === ':id' ? app.id : part)).join('/')}`
+      for (const [who, visitor] of Object.entries({ bare, half, browser })) {
+        pages.push([`${who} ${target}`, await visitor.open(target)])
+      }
     }
     pages.push(['half', await half.open('/account')])
     const wrong = await bare.open('/sign-in')
