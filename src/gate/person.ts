@@ -12,7 +12,6 @@ export interface Person {
   /** The password is a directory's. */
   readonly isExternal: boolean
   readonly hasSecondFactor: boolean
-  readonly passwordHash: string | null
   readonly sessionHash: string
   readonly isRemembered: boolean
   /** A browser has no token and so no device. */

@@ -5,7 +5,7 @@ import type { Exchange } from '../http/exchange.js'
 import { Failure } from '../model/failures.js'
 import { isHex } from '../model/ids.js'
 import { hashSecret } from '../model/secrets.js'
-import { isLiveSession } from '../model/sessions.js'
+import { isAdminSession, isLiveSession } from '../model/sessions.js'
 import type { AdminPerson, Person } from './person.js'
 
 export const SESSION_COOKIE = '__Host-session'
@@ -18,7 +18,12 @@ const TOUCH_EVERY_MS = 60_000
 export type Visit =
   | { readonly stage: 'none' }
   | { readonly stage: 'half'; readonly sessionHash: string; readonly email: string }
-  | { readonly stage: 'full'; readonly person: Person }
+  | {
+      readonly stage: 'full'
+      readonly person: Person
+      /** The person has become an admin, or is one no more, since the session got its secret. */
+      readonly isOutdated: boolean
+    }
 
 /** The browser is not signed in, or only half; the door shows it the way. */
 export class NotSignedIn extends Failure {
@@ -83,7 +88,8 @@ export function sessionGate(options: { db: Db; now: () => number; idleMs: number
       if (session.stage === 'half') return { stage: 'half', sessionHash: hash, email }
       const touchMs = Math.min(TOUCH_EVERY_MS, idleMs / 4)
       if (session.used_ms + touchMs < now()) await db.write((tx) => touchSession(tx, hash, now()))
-      return { stage: 'full', person: personOf(session, exchange) }
+      const isOutdated = (session.is_admin === 1) !== isAdminSession(session)
+      return { stage: 'full', person: personOf(session, exchange), isOutdated }
     },
     reading: (exchange, body) => db.read(async (tx) => body(tx, await personIn(tx, exchange))),
     writing: (exchange, body) => db.write(async (tx) => body(tx, await personIn(tx, exchange))),
@@ -98,11 +104,10 @@ function personOf(session: SessionRow, exchange: Exchange): Person {
     email: session.email,
     firstName: session.first_name,
     lastName: session.last_name,
-    isAdmin: session.is_admin === 1,
+    isAdmin: session.is_admin === 1 && isAdminSession(session),
     rootSid: session.root_sid,
     isExternal: session.is_external === 1,
     hasSecondFactor: session.second_factor !== null,
-    passwordHash: session.password_hash,
     sessionHash: session.hash,
     isRemembered: session.is_remembered === 1,
     deviceId: '',

@@ -21,7 +21,7 @@ export type Scope = {
   readonly since: Version
   /** Whether the scope may be limited to one object and what is below it: `files.read:<id>`. */
   readonly qualifiable: boolean
-  /** What a person is told when an application asks for it. */
+  /** What it permits, in the words of the API's own document; the pages have their own. */
   readonly sentence: string
 }
 

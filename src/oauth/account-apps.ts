@@ -40,16 +40,16 @@ export function ownAccessPages(
 
   async function makeToken(request: PersonRequest): Promise<void> {
     const { form: posted, exchange } = request
-    const days = posted.one('days') ?? ''
-    const number = days.trim() === '' ? 0 : Number(days)
-    if (!Number.isSafeInteger(number) || number < 0 || number > DAYS_MAX) {
-      return showTokens(request, { problem: TEXTS.hints.tokenDays, status: 400 })
+    const days = (posted.one('days') ?? '').trim()
+    if (!/^\d{0,5}$/.test(days) || (days !== '' && (Number(days) < 1 || Number(days) > DAYS_MAX))) {
+      return showTokens(request, { problem: TEXTS.tokens.wrongDays, status: 400 })
     }
     const issued = await deps.gate.writing(exchange, (tx, person) =>
       deps.ownTokens.make(tx, person, {
         name: posted.one('name') ?? '',
         scopes: posted.all('scope'),
-        lifetimeSeconds: number * SECONDS_A_DAY,
+        // None: it does not end.
+        lifetimeSeconds: Number(days) * SECONDS_A_DAY,
       }),
     )
     replyPage(exchange, {
@@ -138,7 +138,8 @@ function accessFacts(access: AuthorizedApp | PersonalToken): Markup {
 }
 
 function wordsOf(scope: string): string {
-  return parseScopes(scope).entries[0]?.scope.sentence ?? scope
+  const [entry] = parseScopes(scope).entries
+  return entry === undefined ? scope : TEXTS.scopes[entry.scope.name]
 }
 
 function tokenForm(request: PersonRequest): Markup {
@@ -155,7 +156,7 @@ function tokenForm(request: PersonRequest): Markup {
       }),
       html`<fieldset>
         <legend>${TEXTS.fields.tokenScopes}</legend>
-        ${offered.map(({ name, sentence }) =>
+        ${offered.map(({ name }) =>
           checkbox({
             id: `scope-${name}`,
             name: 'scope',
@@ -163,7 +164,7 @@ function tokenForm(request: PersonRequest): Markup {
             isChecked: request.form.all('scope').includes(name),
             label: html`${
                 name === 'organization.admin' ? html`<span class="strong">${TEXTS.farReaching}</span> ` : ''
-              }${sentence} <small>(${name})</small>`,
+              }${TEXTS.scopes[name]} <small>(${name})</small>`,
           }),
         )}
       </fieldset>`,

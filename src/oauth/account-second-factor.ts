@@ -1,10 +1,10 @@
 import { encode } from 'uqr'
 import { html, type Markup } from '../http/html.js'
-import { Failure } from '../model/failures.js'
 import type { OpenedSession } from '../service/sessions.js'
-import { accountPage, orProblem } from './account.js'
+import { accountNotice, accountPage, orProblem } from './account.js'
 import type { OauthDeps } from './deps.js'
 import { field, form, notice, problem, replyPage } from './page.js'
+import { PageFailure } from './refusals.js'
 import { formToken, giveSession, whereabouts, type PersonRequest } from './requests.js'
 import { codeField } from './sign-in.js'
 import { TEXTS } from './texts.js'
@@ -94,7 +94,7 @@ export function secondFactorPages(
       const codes = await deps.secondFactor.enrol(tx, person, secret, posted.one('code') ?? '')
       if (codes === undefined) return undefined
       await deps.sessions.endOthers(tx, person)
-      return { codes, opened: await deps.sessions.renew(tx, person, person.passwordHash, agent) }
+      return { codes, opened: await deps.sessions.renew(tx, person, agent) }
     })
     if (result !== undefined) return showCodes(request, result.codes, result.opened)
     await show(request, { problem: TEXTS.secondFactor.wrong, status: 400 }, secret)
@@ -117,7 +117,7 @@ export function secondFactorPages(
 
     enrol(request) {
       const secret = request.form.one('secret') ?? ''
-      if (!BASE32.test(secret)) throw new Failure('badArgs', 'the key is missing; start again')
+      if (!BASE32.test(secret)) throw new PageFailure('badArgs', TEXTS.secondFactor.keyMissing)
       return orProblem(
         () => enrol(request, secret),
         (reason, status) => show(request, { problem: reason, status }),
@@ -127,11 +127,13 @@ export function secondFactorPages(
     async leave(request) {
       const { exchange } = request
       if (!(await confirmed(request))) return refuse(request)
-      await deps.gate.writing(exchange, (tx, person) => deps.secondFactor.leave(tx, person))
-      await show(
-        { ...request, person: { ...request.person, hasSecondFactor: false } },
-        { notice: TEXTS.account.saved },
-      )
+      const { agent } = whereabouts(exchange)
+      const opened = await deps.gate.writing(exchange, async (tx, person) => {
+        await deps.secondFactor.leave(tx, person)
+        return deps.sessions.renew(tx, person, agent)
+      })
+      giveSession(exchange, opened, deps.now())
+      accountNotice(request, TEXTS.secondFactor.turnedOff, PATH)
     },
 
     async renewCodes(request) {

@@ -2,8 +2,8 @@ import { Failure } from '../model/failures.js'
 import { html } from '../http/html.js'
 import type { OauthDeps } from './deps.js'
 import { field, form, notice, problem, replyPage, type PageContent } from './page.js'
+import { told } from './refusals.js'
 import { formToken, giveSession, whereabouts, type PersonRequest } from './requests.js'
-import { sentence } from './sentences.js'
 import { TEXTS } from './texts.js'
 
 /** The frame of a page in somebody's account. */
@@ -25,7 +25,7 @@ export async function orProblem(
   } catch (error) {
     const status = error instanceof Failure ? SHOWN[error.kind] : undefined
     if (!(error instanceof Failure) || status === undefined) throw error
-    await show(sentence(error.message), status)
+    await show(told(error), status)
   }
 }
 

@@ -1,7 +1,6 @@
 import { html, type Markup } from '../http/html.js'
 import { replyJson } from '../http/reply.js'
 import { decodeSegment } from '../http/segments.js'
-import { Failure } from '../model/failures.js'
 import type { AppRow, NewApp } from '../service/apps.js'
 import { redirectUrisOf } from '../service/clients.js'
 import { accountPage, orProblem } from './account.js'
@@ -17,6 +16,7 @@ import {
   replyPage,
   replyRedirect,
 } from './page.js'
+import { PageFailure } from './refusals.js'
 import { formToken, type PersonRequest } from './requests.js'
 import { TEXTS } from './texts.js'
 
@@ -219,7 +219,7 @@ function typedOr({ form: posted }: PersonRequest, app: AppRow): Typed {
 function wishOf({ form: posted }: PersonRequest): Omit<NewApp, 'isPublic'> {
   const lifetime = (posted.one('token_lifetime') ?? '').trim()
   if (!/^\d+$/.test(lifetime)) {
-    throw new Failure('badArgs', 'the life of tokens must be a whole number of seconds, 0 for ever')
+    throw new PageFailure('badArgs', TEXTS.adminApps.wrongLifetime)
   }
   return {
     name: posted.one('name') ?? '',

@@ -5,11 +5,13 @@
 import { Failure } from '../model/failures.js'
 import { parseScopes, type ScopeList } from '../model/scopes.js'
 import type { AskedFor, Client } from '../service/authorizations.js'
+import { PageFailure } from './refusals.js'
+import { TEXTS } from './texts.js'
 
 /** Wrong before the redirect address is trusted: a page, and no redirect. */
-export class Untrusted extends Failure {
-  constructor(message: string) {
-    super('badArgs', message)
+export class Untrusted extends PageFailure {
+  constructor(text: string) {
+    super('badArgs', text)
   }
 }
 
@@ -33,22 +35,30 @@ export async function readAuthorizeRequest(
 ): Promise<AuthorizeRequest | Redirect> {
   const raw = rawParameters(rawQuery)
   const client = await findClient(requiredOnce(raw, 'client_id'))
-  if (client === undefined) throw new Untrusted('client_id names no application that is registered here')
+  if (client === undefined) throw new Untrusted(TEXTS.authorize.unknownClient)
   const redirectUri = requiredOnce(raw, 'redirect_uri')
-  if (!client.redirectUris.includes(redirectUri)) {
-    throw new Untrusted('redirect_uri is not one of the addresses that were registered for the application')
-  }
+  if (!client.redirectUris.includes(redirectUri)) throw new Untrusted(TEXTS.authorize.unknownAddress)
   const states = raw.get('state') ?? []
   const redirect: AuthorizeRequest['redirect'] = (parameters) => ({
     location: withParameters(redirectUri, parameters, states.length === 1 ? states[0] : undefined),
   })
   for (const check of CHECKS) {
     const problem = check(raw, client)
-    if (problem !== undefined) return redirect({ error: problem[0], error_description: problem[1] })
+    if (problem !== undefined) {
+      return redirect({ error: problem[0], error_description: description(problem[1]) })
+    }
   }
   const scopes = parseScopes(formValue(raw, 'scope') ?? '')
   const challenge = formValue(raw, 'code_challenge')
   return { client, asked: { clientId: client.id, redirectUri, scopes, challenge }, redirect }
+}
+
+const DESCRIPTION_LENGTH_MAX = 300
+
+/** Repeats what was sent, but for the characters that RFC 6749 keeps out of descriptions. */
+function description(text: string): string {
+  const plain = text.replaceAll('"', "'").replace(/[^\x20-\x5b\x5d-\x7e]/gu, '?')
+  return plain.slice(0, DESCRIPTION_LENGTH_MAX)
 }
 
 type Problem = readonly [error: string, description: string]
@@ -129,10 +139,10 @@ function rawParameters(rawQuery: string): RawParameters {
 /** A plus is a plus: clients in the field send addresses without encoding them. */
 function requiredOnce(raw: RawParameters, name: string): string {
   const values = raw.get(name) ?? []
-  if (values.length > 1) throw new Untrusted(`${name} is given more than once`)
+  if (values.length > 1) throw new Untrusted(TEXTS.authorize.repeated(name))
   const value = decoded(values[0] ?? '')
-  if (value === undefined) throw new Untrusted(`${name} is not valid percent-encoded text`)
-  if (value === '') throw new Untrusted(`${name} is missing`)
+  if (value === undefined) throw new Untrusted(TEXTS.authorize.undecodable(name))
+  if (value === '') throw new Untrusted(TEXTS.authorize.missing(name))
   return value
 }
 

@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto'
 import type { Person } from '../gate/person.js'
 import { NotSignedIn, sessionSecret } from '../gate/sessions.js'
 import type { Exchange } from '../http/exchange.js'
-import { Failure } from '../model/failures.js'
 import { randomHex, sameSecret } from '../model/secrets.js'
 import { scopeSubjects } from '../service/scope-subjects.js'
 import { readAuthorizeRequest, type AuthorizeRequest, type Redirect } from './authorize-request.js'
 import { consentPage } from './consent-page.js'
 import type { OauthDeps } from './deps.js'
 import { replyPage, replyRedirect } from './page.js'
-import { formToken, type PageRequest } from './requests.js'
+import { PageFailure } from './refusals.js'
+import { formToken, headerText, type PageRequest } from './requests.js'
 import { showWayIn } from './sign-in.js'
 import { TEXTS } from './texts.js'
 
@@ -56,7 +56,7 @@ export function authorizePages(
     const isAllowed = form.one('decision') === 'allow'
     const code = await deps.gate.writing(exchange, async (tx, person) => {
       if (!(await deps.authorizations.spend(tx, nonce, expiresMs))) {
-        throw new Failure('badArgs', TEXTS.consent.spent)
+        throw new PageFailure('badArgs', TEXTS.consent.spent)
       }
       return isAllowed ? deps.authorizations.allow(tx, person, wanted.asked, ticked) : undefined
     })
@@ -80,11 +80,11 @@ export function authorizePages(
       const rawQuery = form.one('request') ?? ''
       const seal = sealOf(exchange, rawQuery, issuedMs, nonce)
       const isOurs = Number.isSafeInteger(issuedMs) && sameSecret(seal, form.one('seal') ?? '')
-      if (!isOurs) throw new Failure('forbidden', TEXTS.errors.forgedForm)
+      if (!isOurs) throw new PageFailure('forbidden', TEXTS.errors.forgedForm)
       const wanted = await read(rawQuery)
       if ('location' in wanted) return replyRedirect(exchange, wanted.location)
       const expiresMs = issuedMs + deps.consentLifetimeMs
-      if (expiresMs <= deps.now()) throw new Failure('badArgs', TEXTS.consent.expired)
+      if (expiresMs <= deps.now()) throw new PageFailure('badArgs', TEXTS.consent.expired)
       replyRedirect(exchange, (await decide(request, wanted, nonce, expiresMs)).location)
     },
   }
@@ -107,9 +107,5 @@ function sealOf(exchange: Exchange, rawQuery: string, issuedMs: number, nonce: s
 
 /** The same request once more, as a path that every check of targets lets pass. */
 function targetOf(rawQuery: string): string {
-  const safe = rawQuery.replace(
-    /[^\x21-\x5b\x5d-\x7e]/g,
-    (character) => `%${(character.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`,
-  )
-  return `/authorize?${safe}`
+  return `/authorize?${headerText(rawQuery)}`
 }

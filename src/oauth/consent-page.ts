@@ -48,7 +48,7 @@ function choice(entry: ScopeEntry, index: number, subjects: ReadonlyMap<string, 
     value: entry.text,
     isChecked: !isFarReaching,
     label: html`${isFarReaching ? html`<span class="strong">${TEXTS.farReaching}</span> ` : ''}${
-      entry.scope.sentence
+      TEXTS.scopes[entry.scope.name]
     }
     ${limit(entry, subjects)}`,
   })

@@ -9,9 +9,19 @@ import { Failure, type FailureKind } from '../model/failures.js'
 import { Untrusted } from './authorize-request.js'
 import type { OauthDeps } from './deps.js'
 import { replyPage, replyRedirect, STYLE_PATH } from './page.js'
-import { checkOrigin, NO_FORM, queryOf, readPostedForm, type PageRequest } from './requests.js'
+import { PageFailure, told } from './refusals.js'
+import {
+  checkOrigin,
+  giveSession,
+  headerText,
+  NO_FORM,
+  queryOf,
+  readPostedForm,
+  safeTarget,
+  whereabouts,
+  type PageRequest,
+} from './requests.js'
 import { pageRows, programRows, type PageRow, type ProgramRow } from './routes.js'
-import { sentence } from './sentences.js'
 import { STYLE } from './style.js'
 import { TEXTS } from './texts.js'
 
@@ -45,8 +55,10 @@ export function oauthDoor(deps: OauthDeps): (exchange: Exchange) => Promise<bool
       if (exchange.res.headersSent) throw error
       const failure = failureOf(error)
       if (failure === undefined) throw error
-      if (failure instanceof NotSignedIn && !wantsJson(exchange)) return sendToSignIn(exchange, failure.stage)
-      replyPageFailure(exchange, failure)
+      if (failure instanceof NotSignedIn && !asksForJson(exchange)) {
+        return sendToSignIn(exchange, failure.stage)
+      }
+      replyPageFailure(exchange, row, failure)
     }
   }
 
@@ -61,12 +73,22 @@ export function oauthDoor(deps: OauthDeps): (exchange: Exchange) => Promise<bool
     if (isPost) checkOrigin(exchange, deps.baseUrl(exchange))
     const visit = await gate.visit(exchange)
     if (row.access !== 'anyone' && visit.stage !== 'full') throw new NotSignedIn(visit.stage)
+    if (!isPost && visit.stage === 'full' && visit.isOutdated) return renewSession(exchange)
     if (row.access === 'admin' && visit.stage === 'full' && !visit.person.isAdmin) {
-      throw new Failure('forbidden', 'this page is for the admins of the organization')
+      throw new PageFailure('forbidden', TEXTS.errors.adminsOnly)
     }
     const form = isPost ? await readPostedForm(exchange, visit) : NO_FORM
     const request: PageRequest = { exchange, visit, query: queryOf(exchange), form, params }
     await (isPost ? row.POST : row.GET)?.(request)
+  }
+
+  /** Those who became admins, or are so no more, go on under another secret than the one from before. */
+  async function renewSession(exchange: Exchange): Promise<void> {
+    const { agent } = whereabouts(exchange)
+    const opened = await deps.gate.writing(exchange, (tx, person) => deps.sessions.renew(tx, person, agent))
+    giveSession(exchange, opened, deps.now())
+    const query = exchange.rawQuery === '' ? '' : `?${exchange.rawQuery}`
+    replyRedirect(exchange, safeTarget(headerText(`${exchange.path}${query}`)))
   }
 
   /** What is thrown and no refusal is a bug; here it is told in the words that the caller of the route reads. */
@@ -129,9 +151,17 @@ function oauthError(error: unknown): { error?: string } {
     : {}
 }
 
-function wantsJson(exchange: Exchange): boolean {
-  const accept = exchange.req.headers.accept ?? ''
-  return accept.includes('application/json') && !accept.includes('text/html')
+/** A browser that shows a page says so; what says nothing of the kind is a program. */
+function asksForPage(exchange: Exchange): boolean {
+  return acceptOf(exchange).includes('text/html')
+}
+
+function asksForJson(exchange: Exchange): boolean {
+  return acceptOf(exchange).includes('application/json') && !asksForPage(exchange)
+}
+
+function acceptOf(exchange: Exchange): string {
+  return (exchange.req.headers.accept ?? '').toLowerCase()
 }
 
 /** Back to the page that was asked for, once signed in; a form that was lost on the way is shown anew. */
@@ -144,24 +174,27 @@ function sendToSignIn(exchange: Exchange, stage: 'none' | 'half'): void {
 
 const TITLES: Partial<Record<FailureKind, string>> = TEXTS.errors
 
-function replyPageFailure(exchange: Exchange, failure: Failure): void {
-  if (wantsJson(exchange)) {
-    const pairs = exchange.path === '/authorize' ? { pairs: 'oauth' as const } : {}
+function replyPageFailure(exchange: Exchange, row: PageRow, failure: Failure): void {
+  const isAuthorize = row.path[0] === 'authorize'
+  const isForPerson =
+    isAuthorize && failure.kind === 'badArgs' ? !asksForJson(exchange) : asksForPage(exchange)
+  if (!isForPerson) {
+    const pairs = isAuthorize ? { pairs: 'oauth' as const } : {}
     // A browser would ask for a name and a password of its own accord.
     const challenge = failure.kind === 'unauthorized' ? { 'WWW-Authenticate': 'Bearer realm="Starling"' } : {}
-    const told = new Failure(failure.kind, failure.message, {
+    const answer = new Failure(failure.kind, failure.message, {
       ...failure.headers,
       ...challenge,
       'Cache-Control': 'no-store',
     })
-    return replyFailure(exchange, told, pairs)
+    return replyFailure(exchange, answer, pairs)
   }
   const { 'Retry-After': seconds } = failure.headers
   replyPage(exchange, {
     title: TITLES[failure.kind] ?? TEXTS.errors.other,
     status: FAILURES[failure.kind][0],
     headers: failure.headers,
-    body: html`<p>${sentence(failure.message)}</p>
+    body: html`<p>${told(failure)}</p>
       ${failure instanceof Untrusted ? html`<p>${TEXTS.errors.appToBlame}</p>` : ''}
       ${seconds === undefined ? '' : html`<p>${TEXTS.errors.wait(Number(seconds))}</p>`}
       <p class="links"><a href="/account">${TEXTS.errors.home}</a></p>`,

@@ -8,6 +8,7 @@ import { parseForm, parseQuery, type Query } from '../http/query.js'
 import { Failure } from '../model/failures.js'
 import { hashSecret, randomHex, sameSecret } from '../model/secrets.js'
 import type { OpenedSession } from '../service/sessions.js'
+import { PageFailure } from './refusals.js'
 import { TEXTS } from './texts.js'
 
 /** Ties a form to a browser that has no session yet. */
@@ -63,7 +64,7 @@ export async function readPostedForm(exchange: Exchange, visit: Visit): Promise<
   const tokens = form.all('form_token')
   const secret = formSecret(exchange, visit)
   const isOurs = secret !== undefined && tokens.length === 1 && sameSecret(tokens[0] ?? '', tokenOf(secret))
-  if (!isOurs) throw new Failure('forbidden', TEXTS.errors.forgedForm)
+  if (!isOurs) throw new PageFailure('forbidden', TEXTS.errors.forgedForm)
   return form
 }
 
@@ -83,7 +84,7 @@ export async function readForm(exchange: Exchange): Promise<Query> {
 export function checkOrigin(exchange: Exchange, baseUrl: string): void {
   const { headers } = exchange.req
   const site = headers['sec-fetch-site']
-  const forged = new Failure('forbidden', TEXTS.errors.forgedForm)
+  const forged = new PageFailure('forbidden', TEXTS.errors.forgedForm)
   if (site !== undefined && site !== 'same-origin' && site !== 'none') throw forged
   const { origin } = headers
   if (origin === undefined) return
@@ -131,6 +132,14 @@ export function queryOf(exchange: Exchange): Query {
 }
 
 export const NO_FORM: Query = { all: () => [], one: () => undefined }
+
+/** The rest of a request's target, as a header can carry it; its characters are bytes, and are encoded as such. */
+export function headerText(raw: string): string {
+  return raw.replace(
+    /[^\x21-\x5b\x5d-\x7e]/g,
+    (character) => `%${(character.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`,
+  )
+}
 
 /** A path on this very site, or the usual page: no address of a stranger is ever followed. */
 export function safeTarget(wish: string | undefined): string {

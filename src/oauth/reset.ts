@@ -4,8 +4,8 @@ import { Failure } from '../model/failures.js'
 import type { ResetMail } from '../service/resets.js'
 import type { OauthDeps } from './deps.js'
 import { field, form, notice, problem, replyPage, replyRedirect } from './page.js'
+import { PageFailure, told } from './refusals.js'
 import { formToken, takeSession, type PageRequest } from './requests.js'
-import { sentence } from './sentences.js'
 import { TEXTS } from './texts.js'
 
 type Handler = (request: PageRequest) => Promise<void>
@@ -88,7 +88,7 @@ export function resetPages(deps: OauthDeps): Record<'getForgot' | 'postForgot' |
         await deps.resets.ask(posted.one('email') ?? '', exchange.client, mailFor(exchange))
       } catch (error) {
         if (!(error instanceof Failure) || error.kind !== 'badArgs') throw error
-        return showForgot(request, { status: 400, problem: sentence(error.message) })
+        return showForgot(request, { status: 400, problem: told(error) })
       }
       showForgot(request, { isSent: true })
     },
@@ -96,7 +96,7 @@ export function resetPages(deps: OauthDeps): Record<'getForgot' | 'postForgot' |
     async get(request) {
       const code = request.query.one('code') ?? ''
       if (code !== '' && !(await deps.resets.isGood(code)))
-        throw new Failure('notFound', TEXTS.reset.wrongCode)
+        throw new PageFailure('notFound', TEXTS.reset.wrongCode)
       show(request, code)
     },
 
@@ -107,9 +107,8 @@ export function resetPages(deps: OauthDeps): Record<'getForgot' | 'postForgot' |
         await deps.resets.redeem(code, posted.one('password') ?? '', exchange.client)
       } catch (error) {
         if (!(error instanceof Failure)) throw error
-        if (error.kind === 'badArgs')
-          return show(request, code, { status: 400, problem: sentence(error.message) })
-        if (error.kind === 'notFound') throw new Failure('notFound', TEXTS.reset.wrongCode)
+        if (error.kind === 'badArgs') return show(request, code, { status: 400, problem: told(error) })
+        if (error.kind === 'notFound') throw new PageFailure('notFound', TEXTS.reset.wrongCode)
         throw error
       }
       takeSession(exchange)

@@ -5,6 +5,7 @@ import { hashSecret } from '../model/secrets.js'
 import type { SignedIn } from '../service/sign-in.js'
 import type { OauthDeps } from './deps.js'
 import { checkbox, field, form, notice, problem, replyPage, replyRedirect, withName } from './page.js'
+import { told } from './refusals.js'
 import {
   BROWSER_COOKIE,
   formToken,
@@ -15,7 +16,6 @@ import {
   whereabouts,
   type PageRequest,
 } from './requests.js'
-import { sentence } from './sentences.js'
 import { TEXTS } from './texts.js'
 
 /** Where the browser goes on after signing in, and why it is asked to. */
@@ -111,6 +111,12 @@ export function showWayIn(request: PageRequest, on: Continuation): void {
   else showSignIn(request, on)
 }
 
+/** A browser has one session: the one that it held until now is over, so that nobody can go on with its secret. */
+export async function endReplaced(deps: OauthDeps, { exchange, visit }: PageRequest): Promise<void> {
+  const secret = visit.stage === 'none' ? undefined : sessionSecret(exchange)
+  if (secret !== undefined) await deps.signIn.end(hashSecret(secret))
+}
+
 const NEWS: ReadonlyMap<string, string> = new Map([
   ['over', TEXTS.signIn.over],
   ['password-set', TEXTS.signIn.passwordIsSet],
@@ -158,7 +164,7 @@ export function signInPages(
           { next },
           {
             status: 503,
-            problem: TEXTS.signIn.unavailable(sentence(error.message)),
+            problem: told(error),
             email,
             headers: { 'Retry-After': RETRY_AFTER, ...error.headers },
           },
@@ -167,6 +173,7 @@ export function signInPages(
       if (signedIn === undefined) {
         return showSignIn(request, { next }, { status: 401, problem: TEXTS.signIn.wrong, email })
       }
+      await endReplaced(deps, request)
       goOn(request, signedIn, next)
     },
 

@@ -4,8 +4,9 @@ import { Failure } from '../model/failures.js'
 import type { SignUpMail } from '../service/sign-up-codes.js'
 import type { OauthDeps } from './deps.js'
 import { field, form, notice, problem, replyPage, replyRedirect, withName } from './page.js'
+import { PageFailure, told } from './refusals.js'
 import { formToken, giveBrowser, giveSession, whereabouts, type PageRequest } from './requests.js'
-import { sentence } from './sentences.js'
+import { endReplaced } from './sign-in.js'
 import { TEXTS } from './texts.js'
 
 interface News {
@@ -26,7 +27,7 @@ const SHOWN: Partial<Record<Failure['kind'], number>> = {
 function newsOf(error: unknown): News {
   const status = error instanceof Failure ? SHOWN[error.kind] : undefined
   if (!(error instanceof Failure) || status === undefined) throw error
-  return { status, problem: sentence(error.message) }
+  return { status, problem: told(error) }
 }
 
 /** The ways to an account of one's own: by an invitation, by a mail to oneself, and as the first person of all. */
@@ -86,7 +87,7 @@ export function signUpPages(
 
   async function showSetUp(request: PageRequest, news: News = {}): Promise<void> {
     const code = value(request, 'code')
-    if (!(await deps.setUp.isGood(code))) throw new Failure('notFound', TEXTS.setUp.wrongCode)
+    if (!(await deps.setUp.isGood(code))) throw new PageFailure('notFound', TEXTS.setUp.wrongCode)
     replyPage(request.exchange, {
       title: TEXTS.setUp.title,
       status: news.status ?? 200,
@@ -109,6 +110,7 @@ export function signUpPages(
   async function enter(request: PageRequest, email: string): Promise<void> {
     const { exchange } = request
     const signedIn = await deps.signIn.enter(email, whereabouts(exchange))
+    await endReplaced(deps, request)
     giveSession(exchange, signedIn, deps.now())
     giveBrowser(exchange, signedIn.browser)
     replyRedirect(exchange, '/account')

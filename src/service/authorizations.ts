@@ -5,6 +5,7 @@ import { findSignInById } from '../db/sessions.js'
 import { deleteToken, findToken, type TokenRow } from '../db/tokens.js'
 import type { Person } from '../gate/person.js'
 import { Failure } from '../model/failures.js'
+import { isHex } from '../model/ids.js'
 import { parseScopes, ScopeList } from '../model/scopes.js'
 import { hashSecret, randomHex, sameSecret } from '../model/secrets.js'
 import { authenticateClient, findClient, redirectUrisOf, type ClientCredentials } from './clients.js'
@@ -13,6 +14,7 @@ import { record } from './journal.js'
 import type { IssuedToken, Tokens } from './tokens.js'
 
 const CODE_BYTES = 32
+const TOKEN_HEX_DIGITS = 64
 
 /** A request of an application that a person has looked at. */
 export interface AskedFor {
@@ -68,16 +70,19 @@ export function authorizations(deps: {
   codeLifetimeMs: number
 }): Authorizations {
   const { db, guesses: counts } = deps
-  const guesser = (origin: string) => ({ purpose: 'client credentials from', subject: networkOf(origin) })
 
-  /** Does the work when the counts allow it, and counts wrong credentials. */
+  /** Does the work when the counts allow it, and counts wrong credentials; without a secret nobody guesses at one. */
   async function asClient<T>(
+    what: 'exchange' | 'token info',
+    credentials: ClientCredentials,
     origin: string,
     work: () => Promise<T | 'invalid_client'>,
   ): Promise<T | 'invalid_client'> {
-    await counts.check(guesser(origin))
+    const guesser = { purpose: `client credentials, ${what}, from`, subject: networkOf(origin) }
+    await counts.check(guesser)
     const result = await work()
-    if (result === 'invalid_client') await db.write((tx) => counts.count(tx, guesser(origin)))
+    const isGuess = result === 'invalid_client' && credentials.secret !== undefined
+    if (isGuess) await db.write((tx) => counts.count(tx, guesser))
     return result
   }
 
@@ -197,14 +202,19 @@ export function authorizations(deps: {
     },
 
     exchange: (credentials, form, origin) =>
-      asClient<Exchanged>(origin, () => db.write((tx) => exchange(tx, credentials, form, origin))),
+      asClient<Exchanged>('exchange', credentials, origin, () =>
+        db.write((tx) => exchange(tx, credentials, form, origin)),
+      ),
 
     async tokenInfo(credentials, value, origin) {
-      const result = await asClient(origin, () => db.read((tx) => describe(tx, credentials, value)))
+      const result = await asClient('token info', credentials, origin, () =>
+        db.read((tx) => describe(tx, credentials, value)),
+      )
       return result === 'invalid_client' ? undefined : result
     },
 
     async revoke(value, origin) {
+      if (!isHex(value, TOKEN_HEX_DIGITS)) return false
       const guesser = { purpose: 'revocation from', subject: networkOf(origin) }
       const isRevoked = await db.write(async (tx) => {
         const token = await findLiveToken(tx, value)

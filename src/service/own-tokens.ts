@@ -96,6 +96,10 @@ export function ownTokens(deps: { now: () => number; tokens: Tokens }): OwnToken
         throw new Failure('badArgs', `the name must have 1 to ${NAME_LENGTH_MAX} characters`)
       }
       if (wish.scopes.length === 0) throw new Failure('badArgs', 'choose at least one permission')
+      // The person may be an admin by now and the session still one from before.
+      if (!person.isAdmin && wish.scopes.some((scope) => scope.includes('organization.admin'))) {
+        throw new Failure('forbidden', 'only an admin can grant organization.admin')
+      }
       const issued = await deps.tokens.issue(tx, person, {
         email: person.email,
         scope: wish.scopes.join(','),

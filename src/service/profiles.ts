@@ -27,7 +27,7 @@ export function profiles(deps: { now: () => number; accounts: Accounts; sessions
       if (person.isExternal) throw new Failure('notFound', 'your password is not kept here')
       await deps.accounts.setPassword(tx, person, person.email, passwordHash)
       await deps.sessions.endAll(tx, person.userId)
-      return deps.sessions.renew(tx, person, passwordHash, agent)
+      return deps.sessions.renew(tx, person, agent)
     },
   }
 }

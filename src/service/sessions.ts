@@ -1,5 +1,12 @@
 import type { Tx } from '../db/db.js'
-import { deleteSession, deleteSessions, insertSession, listSessions, type SignInRow } from '../db/sessions.js'
+import {
+  deleteSession,
+  deleteSessions,
+  findSignInById,
+  insertSession,
+  listSessions,
+  type SignInRow,
+} from '../db/sessions.js'
 import type { Person } from '../gate/person.js'
 import { Failure } from '../model/failures.js'
 import { hashSecret, randomHex } from '../model/secrets.js'
@@ -45,8 +52,8 @@ export interface Sessions {
     user: SignInRow,
     wish: Whereabouts & { stage: 'half' | 'full'; isRemembered: boolean },
   ): Promise<OpenedSession>
-  /** The same session under a new secret, after a change of what it may do. */
-  renew(tx: Tx, person: Person, passwordHash: string | null, agent: string): Promise<OpenedSession>
+  /** The same session under a new secret, after a change of what it may do; the old secret is worth nothing. */
+  renew(tx: Tx, person: Person, agent: string): Promise<OpenedSession>
   end(tx: Tx, sessionHash: string): Promise<void>
   endAll(tx: Tx, userId: string): Promise<void>
   endOthers(tx: Tx, person: Person): Promise<void>
@@ -57,22 +64,18 @@ export interface Sessions {
 export function sessions(deps: { now: () => number }, lives: SessionLives): Sessions {
   async function open(
     tx: Tx,
-    wish: Whereabouts & {
-      userId: string
-      passwordHash: string | null
-      stage: 'half' | 'full'
-      isRemembered: boolean
-    },
+    user: SignInRow,
+    wish: Whereabouts & { stage: 'half' | 'full'; isRemembered: boolean },
   ): Promise<OpenedSession> {
     const secret = randomHex(SECRET_BYTES)
     const nowMs = deps.now()
     const expiresMs = nowMs + (wish.stage === 'half' ? lives.halfMs : lives.sessionMs)
     await insertSession(tx, {
       hash: hashSecret(secret),
-      user_id: wish.userId,
+      user_id: user.user_id,
       stage: wish.stage,
       is_remembered: wish.isRemembered ? 1 : 0,
-      credential: credentialMark(wish.passwordHash),
+      credential: credentialMark(user.password_hash, user.is_admin === 1),
       created_ms: nowMs,
       expires_ms: expiresMs,
       origin: wish.origin,
@@ -82,12 +85,14 @@ export function sessions(deps: { now: () => number }, lives: SessionLives): Sess
   }
 
   return {
-    open: (tx, user, wish) => open(tx, { ...wish, userId: user.user_id, passwordHash: user.password_hash }),
+    open,
 
-    async renew(tx, person, passwordHash, agent) {
-      await deleteSession(tx, person.sessionHash)
+    async renew(tx, person, agent) {
       const { userId, isRemembered, origin } = person
-      return open(tx, { userId, passwordHash, stage: 'full', isRemembered, origin, agent })
+      const user = await findSignInById(tx, userId)
+      if (user === undefined) throw new Failure('notFound', 'there is no such account any more')
+      await deleteSession(tx, person.sessionHash)
+      return open(tx, user, { stage: 'full', isRemembered, origin, agent })
     },
 
     async end(tx, sessionHash) {

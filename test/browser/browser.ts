@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import type { AxeResults } from 'axe-core'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
@@ -26,14 +26,30 @@ const ARGUMENTS = [
 ]
 
 /** A browser that is not there is a failure: tests that silently skip prove nothing. */
-export async function launchBrowser(): Promise<Browser> {
+function checkInstalled(): void {
   if (!existsSync(CHROMIUM)) {
     throw new Error(
       `These tests need Chromium and there is none at ${CHROMIUM}. ` +
         'Install the package chromium, or name the program in the variable CHROMIUM.',
     )
   }
+}
+
+export async function launchBrowser(): Promise<Browser> {
+  checkInstalled()
   return chromium.launch({ executablePath: CHROMIUM, headless: true, args: ARGUMENTS })
+}
+
+/** A browser that keeps what it knows in that folder, for the next time that it is opened. */
+export async function openProfile(folder: string): Promise<BrowserContext> {
+  checkInstalled()
+  return chromium.launchPersistentContext(folder, {
+    executablePath: CHROMIUM,
+    headless: true,
+    args: ARGUMENTS,
+    ignoreHTTPSErrors: true,
+    timeout: PATIENCE_MS,
+  })
 }
 
 /** What axe finds wrong with the page. It runs isolated from the page's policy, which lets no foreign script in. */

@@ -1,10 +1,13 @@
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES } from '../../src/model/scopes.js'
+import type { OauthDeps } from '../../src/oauth/deps.js'
+import { pageRows } from '../../src/oauth/routes.js'
 import { ALLOW, authorizePath, openWorld, totp, type App, type Person, type World } from '../oauth/support.js'
+import { writtenMails } from '../support/outbox.js'
 import { audit, launchBrowser, PATIENCE_MS } from './browser.js'
 
 const PHONE: BrowserContextOptions = {
@@ -24,6 +27,7 @@ describe('the pages in a browser', () => {
   let odd: App
   let admin: Person
   let half: Person
+  let ordinary: Person
   let folder: string
 
   beforeAll(async () => {
@@ -34,6 +38,7 @@ describe('the pages in a browser', () => {
     odd = await world.addApp({ name: `${'W'.repeat(120)} <b>عربي</b> ‮evil‬` })
     admin = await world.addPerson({ admin: true })
     half = await world.addPerson({ secondFactor: true })
+    ordinary = await world.addPerson()
     await world.grant(await world.signedIn(admin), app, 'files.read,user.read')
   })
   afterAll(async () => {
@@ -42,7 +47,11 @@ describe('the pages in a browser', () => {
   })
 
   const EVERYTHING = SCOPES.map(({ name }) => name).join(',')
-  const shown = (): readonly [name: string, who: 'nobody' | 'half' | 'admin', target: string][] => [
+  const shown = (): readonly [
+    name: string,
+    who: 'nobody' | 'half' | 'person' | 'admin',
+    target: string,
+  ][] => [
     ['sign-in', 'nobody', '/sign-in'],
     ['sign-in-for-app', 'nobody', authorizePath(app)],
     ['sign-up', 'nobody', '/sign-up'],
@@ -62,7 +71,19 @@ describe('the pages in a browser', () => {
     ['admin-apps', 'admin', '/admin/apps'],
     ['admin-app', 'admin', `/admin/apps/${app.id}`],
     ['not-found', 'admin', '/admin/apps/nope'],
+    ['forbidden', 'person', '/admin/apps'],
+    ['second-factor-asked', 'half', '/sign-in/second-factor'],
   ]
+
+  test('are all looked at', () => {
+    const seen = new Set(shown().map(([, , target]) => target.split('?')[0]?.replace(app.id, ':id')))
+    const paths = pageRows({} as OauthDeps)
+      .filter(({ GET }) => GET !== undefined)
+      .map(({ path }) => `/${path.join('/')}`)
+    // The one leads on to the account, the other is there while there is nobody: `answers.test.ts` looks at it.
+    const elsewhere = ['/', '/set-up']
+    expect(paths.filter((path) => !seen.has(path)).sort()).toEqual(elsewhere)
+  })
 
   async function giveCredentials(page: Page, person: Person): Promise<void> {
     await page.goto(`${world.server.origin}/sign-in`)
@@ -80,7 +101,7 @@ describe('the pages in a browser', () => {
       'are accessible, fit and complain of nothing, when it is %s [OAUTH-40] [OAUTH-115]',
       async (colorScheme) => {
         const problems: string[] = []
-        const people = { nobody: undefined, half, admin }
+        const people = { nobody: undefined, half, person: ordinary, admin }
         for (const [who, person] of Object.entries(people)) {
           const context = await browser.newContext({ ignoreHTTPSErrors: true, colorScheme, ...size })
           const page = await context.newPage()
@@ -179,18 +200,11 @@ describe('the pages in a browser', () => {
   })
 
   async function linkFor(email: string): Promise<string> {
-    const { readdir } = await import('node:fs/promises')
-    const outbox = join(world.server.dataDir, 'outbox')
-    const names = await readdir(outbox).catch(() => [])
-    const files = await Promise.all(names.map((name) => readFile(join(outbox, name), 'utf8')))
+    const files = await writtenMails(world.server.dataDir)
     const waiting = await world.server.installation.db.read((tx) =>
       tx.all<{ body: string }>('SELECT body FROM mails WHERE recipient = $1', email),
     )
     const texts = [...files.filter((text) => text.includes(email)), ...waiting.map(({ body }) => body)]
-    const plain = texts
-      .join('\n')
-      .replaceAll(/=\r?\n/g, '')
-      .replaceAll('=3D', '=')
-    return /https:\/\/\S+\/reset\?\S+/.exec(plain)?.[0] ?? ''
+    return /https:\/\/\S+\/reset\?\S+/.exec(texts.join('\n'))?.[0] ?? ''
   }
 })

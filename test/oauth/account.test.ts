@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SCOPES } from '../../src/model/scopes.js'
 import { ENGINES } from '../support/engines.js'
 import { control, fieldsOf, formWith, type Browser, type Page } from './browser.js'
-import { basic, openWorld, sentence, type App, type Person, type World } from './support.js'
+import { basic, openWorld, sentence, sha256, type App, type Person, type World } from './support.js'
 import type { Form } from './page.js'
 
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
@@ -92,18 +92,20 @@ describe.each(ENGINES)('a person’s own view on %s', (engine) => {
   })
 
   test('says when an application was last used [OAUTH-102]', async () => {
-    const fresh = await world.addApp({ name: 'Never used' })
-    const used = await world.addApp({ name: 'Used once' })
     const owner = await world.signedIn(await world.addPerson())
-    await world.grant(owner, fresh)
-    const before = (await owner.open('/account/apps')).words
-    expect(before.toLowerCase()).toMatch(/never|not yet/)
-    const other = await world.signedIn(await world.addPerson())
-    const token = await world.grant(other, used)
-    expect(await world.isAlive(token)).toBe(true)
-    await expect
-      .poll(async () => (await other.open('/account/apps')).words.toLowerCase(), { timeout: 40_000 })
-      .not.toMatch(/never used|not used yet|not yet/)
+    const doors = [
+      ['/account/apps', await world.grant(owner, await world.addApp({ name: 'Lately' }))],
+      ['/account/tokens', tokenIn(await make(owner, 'Of late', ['files.read'], '7'))],
+    ] as const
+    for (const [target, token] of doors) {
+      const lastUse = async (): Promise<string | undefined> =>
+        / Last use (.*?) Ends \d{4}-/.exec((await owner.open(target)).words)?.[1]
+      expect(await lastUse(), target).toBe('never')
+      const before = new Date().toISOString().slice(0, 16).replace('T', ' ')
+      expect(await world.isAlive(token)).toBe(true)
+      await expect.poll(lastUse, { timeout: 40_000 }).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d UTC$/)
+      expect(((await lastUse()) ?? '') >= before, target).toBe(true)
+    }
   })
 
   test('revokes all of the person’s tokens of one application at once, and no others [OAUTH-103] [AUTH-13]', async () => {
@@ -173,12 +175,33 @@ describe.each(ENGINES)('a person’s own view on %s', (engine) => {
       ['a', [], ''],
       ['a', ['files.read'], '-1'],
       ['a', ['files.read'], 'soon'],
+      ['a', ['files.read'], '0'],
+      ['a', ['files.read'], '00'],
+      ['a', ['files.read'], '1.5'],
+      ['a', ['files.read'], '1e3'],
+      ['a', ['files.read'], '0x10'],
+      ['a', ['files.read'], '36501'],
+      ['a', ['files.read'], '99999999999999999999'],
       ['x'.repeat(300), ['files.read'], ''],
     ] as const) {
       const refused = await make(browser, name, scopes, days)
       expect(refused.status, `${name} ${scopes.join()} ${days}`).toBe(400)
       expect(/\b[0-9a-f]{64}\b/.test(refused.words)).toBe(false)
     }
+  })
+
+  test('ends a personal token when its time is over, and says when that is [OAUTH-104] [AUTH-15]', async () => {
+    const owner = await world.signedIn(await world.addPerson())
+    const token = tokenIn(await make(owner, 'For a while', ['files.read'], ' 36500 '))
+    const endless = tokenIn(await make(owner, 'For ever', ['files.read']))
+    const listed = (await owner.open('/account/tokens')).words
+    expect(listed).toMatch(/For a while .* Ends 21\d\d-\d\d-\d\d \d\d:\d\d UTC/)
+    expect(listed).toMatch(/For ever .* Ends never/)
+    expect(await world.isAlive(token)).toBe(true)
+    await world.sql('UPDATE tokens SET expires_ms = $1 WHERE hash = $2', Date.now() - 1, sha256(token))
+    expect(await world.isAlive(token)).toBe(false)
+    expect(await world.isAlive(endless)).toBe(true)
+    expect((await owner.open('/account/tokens')).words).not.toContain('For a while')
   })
 
   test('offers organization.admin to an admin alone, also when it is posted by hand [OAUTH-105]', async () => {

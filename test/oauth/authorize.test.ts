@@ -206,6 +206,13 @@ describe.each(ENGINES)('/authorize on %s', (engine) => {
         const json = await world.call('GET', target, { headers: { Accept: 'application/json' } })
         expectOAuthError(json, 400, 'invalid_request', target)
         expect(json.json.message).toContain(name)
+        const slashed = target.replace('/authorize', '/authorize/')
+        const odd = await world.call('GET', slashed, { headers: { Accept: 'Application/JSON;q=0.9, */*' } })
+        expect([odd.status, odd.text]).toEqual([json.status, json.text])
+        for (const headers of [{}, { Accept: '*/*' }]) {
+          const plain = await world.call('GET', target, { headers })
+          expect([plain.status, plain.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+        }
       }
     })
 
@@ -294,6 +301,24 @@ describe.each(ENGINES)('/authorize on %s', (engine) => {
         // A line end around the list is read as a blank would be, or refused; both are safe.
         if (value === 'files.read\n') continue
         await expectSentBack(path({ scope: value }), 'invalid_scope')
+      }
+    })
+
+    test('describes what is wrong in the characters that a description may have [OAUTH-13] [OAUTH-23]', async () => {
+      for (const scope of [
+        'nope',
+        'files.read"',
+        'back\\slash',
+        'zwölf 😀',
+        'files.read\u007f',
+        'line\nbreak',
+        'x'.repeat(3000),
+      ]) {
+        const page = await browser.open(path({ scope }))
+        const { error, error_description: description } = returned(page.leftTo)
+        expect(error, scope).toBe('invalid_scope')
+        // RFC 6749, section 4.1.2.1.
+        expect(description, scope).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,300}$/)
       }
     })
 

@@ -1,6 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writtenMails } from '../support/outbox.js'
 import { ask, requestText } from '../support/wire.js'
 import type { Browser } from './browser.js'
 import { ACCOUNT, isSignInPage, openWorld, signIn, type Person, type World } from './support.js'
@@ -60,10 +59,6 @@ describe('a server that knows its own address', () => {
     const waiting = await world.server.installation.db.read((tx) =>
       tx.all<{ body: string }>('SELECT body FROM mails WHERE recipient = $1', admin.email),
     )
-    const outbox = join(world.server.dataDir, 'outbox')
-    const names = await readdir(outbox).catch(() => [])
-    const files = await Promise.all(names.map((name) => readFile(join(outbox, name), 'utf8')))
-    const plain = files.map((text) => text.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '='))
-    return [...plain, ...waiting.map(({ body }) => body)]
+    return [...(await writtenMails(world.server.dataDir)), ...waiting.map(({ body }) => body)]
   }
 })

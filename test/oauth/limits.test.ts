@@ -8,6 +8,7 @@ import { freshAddress, type Browser, type Page } from './browser.js'
 import {
   ACCOUNT,
   basic,
+  encoded,
   expectOAuthError,
   giveCode,
   givePassword,
@@ -155,6 +156,19 @@ describe.each(ENGINES)('guessing on %s', (engine) => {
       expect(Number(held.headers['retry-after'])).toBeGreaterThanOrEqual(1)
       expectOAuthError(await post(freshAddress()), 401, 'invalid_client')
 
+      // What nobody could guess with is not counted: no secret at all, and what cannot be a token.
+      const harmless = freshAddress()
+      for (let tries = 0; tries < TRIES + 5; tries += 1) {
+        const silent = await world.call('POST', '/auth/token', {
+          from: harmless,
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          body: encoded({ ...wrong, client_id: app.id, client_secret: tries % 2 === 0 ? undefined : '' }),
+        })
+        expectOAuthError(silent, 401, 'invalid_client')
+        const nothing = await world.call('DELETE', `/auth/token/nothing${String(tries)}`, { from: harmless })
+        expect(nothing.status).toBe(404)
+      }
+
       const asking = freshAddress()
       const info = (): ReturnType<World['call']> =>
         world.call('GET', `/auth/tokeninfo?access_token=${token}`, {
@@ -297,6 +311,38 @@ describe.each(ENGINES)('a patient attacker on %s', (engine) => {
     await attacker.press(await attacker.open(ACCOUNT), /^sign out$/i)
     expectHeldUp(await givePassword(attacker, await attacker.open('/sign-in'), victim.email, PASSWORD))
     expect(await isIn(attacker)).toBe(false)
+  })
+
+  test('does not lock the victim out of a browser that the victim has signed in with before [OAUTH-118]', async () => {
+    for (const secondFactor of [false, true]) {
+      const victim = await world.addPerson({ secondFactor })
+      const own = await world.signedIn(victim)
+      await own.press(await own.open(ACCOUNT), /^sign out$/i)
+      await guess(world, victim.email)
+      const stranger = world.browser()
+      expectHeldUp(await givePassword(stranger, await stranger.open('/sign-in'), victim.email, PASSWORD))
+      const page = await givePassword(own, await own.open('/sign-in'), victim.email, PASSWORD)
+      if (secondFactor) await giveCode(own, page, totp(victim.key, Date.now() + 30_000))
+      expect(await isIn(own)).toBe(true)
+
+      // Whoever has that browser has no more guesses than others.
+      await own.press(await own.open(ACCOUNT), /^sign out$/i)
+      const thief = world.browser()
+      for (const [name, value] of own.cookies) thief.cookies.set(name, value)
+      const form = await thief.open('/sign-in')
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        expect((await givePassword(thief, form, victim.email, 'wrong password')).status).toBe(401)
+      }
+      expectHeldUp(await givePassword(thief, await thief.open('/sign-in'), victim.email, PASSWORD))
+    }
+  })
+
+  test('meets a victim who is forgotten by every browser after signing out everywhere [OAUTH-118] [OAUTH-33]', async () => {
+    const victim = await world.addPerson()
+    const own = await world.signedIn(victim)
+    await own.press(await own.open('/account/sessions'), /^sign out everywhere$/i)
+    await guess(world, victim.email)
+    expectHeldUp(await givePassword(own, await own.open('/sign-in'), victim.email, PASSWORD))
   })
 
   test('cannot fill somebody’s mailbox with links [OAUTH-119]', async () => {

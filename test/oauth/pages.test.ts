@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { OauthDeps } from '../../src/oauth/deps.js'
+import { pageRows } from '../../src/oauth/routes.js'
 import { expectError } from '../api/support.js'
 import { ENGINES } from '../support/engines.js'
 import {
@@ -59,6 +61,13 @@ describe.each(ENGINES)('pages on %s', (engine) => {
       authorizePath(app),
     ]) {
       pages.push([target, await browser.open(target)])
+    }
+    // Every page that there is, to each kind of visitor.
+    for (const { path } of pageRows({} as OauthDeps).filter(({ GET }) => GET !== undefined)) {
+      const target = `/${path.map((part) => (part === ':id' ? app.id : part)).join('/')}`
+      for (const [who, visitor] of Object.entries({ bare, half, browser })) {
+        pages.push([`${who} ${target}`, await visitor.open(target)])
+      }
     }
     pages.push(['half', await half.open('/account')])
     const wrong = await bare.open('/sign-in')
@@ -189,6 +198,37 @@ describe.each(ENGINES)('pages on %s', (engine) => {
       const answer = await browser.request(method, '/account', { headers: json })
       expectError(answer, 405, method)
       expect(answer.headers['allow']).toMatch(/GET/)
+    }
+  })
+
+  test('are errors in JSON for a program that does not say what it wants, and pages for a browser [ERR-1] [ERR-2] [ERR-10]', async () => {
+    const ordinary = await world.signedIn(await world.addPerson())
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const refusals = [
+      ['PUT', '/account', 405],
+      ['DELETE', authorizePath(app), 405],
+      ['POST', '/account', 403],
+      ['POST', '/authorize', 403],
+      ['POST', '/sign-in', 403],
+      ['GET', '/admin/apps', 403],
+      ['GET', '/reset?code=x', 404],
+      ['GET', '/set-up?code=x', 404],
+    ] as const
+    for (const [method, target, status] of refusals) {
+      for (const accept of ['*/*', 'application/json', 'application/*']) {
+        const answer = await ordinary.request(method, target, { headers: { ...form, Accept: accept } })
+        expectError(answer, status, `${method} ${target} ${accept}`)
+        const keys = target.startsWith('/authorize')
+          ? ['error', 'error_description', 'message', 'type']
+          : ['message', 'type']
+        expect(Object.keys(answer.json).sort(), target).toEqual(keys)
+        expect(answer.headers['cache-control'], target).toBe('no-store')
+      }
+      const page = await ordinary.request(method, target, { headers: form })
+      expect([page.status, page.headers['content-type']], target).toEqual([
+        status,
+        'text/html; charset=utf-8',
+      ])
     }
   })
 

@@ -244,16 +244,6 @@ describe.each(ENGINES)('sign-in on %s', (engine) => {
       expect(await isIn(thief)).toBe(false)
     })
 
-    test('is another after signing in again over the old one [OAUTH-124]', async () => {
-      const browser = world.browser()
-      const page = await browser.open('/sign-in')
-      await signIn(browser, page, person)
-      const first = browser.cookies.get(SESSION)
-      const second = world.browser()
-      await signIn(second, await second.open('/sign-in'), person)
-      expect(second.cookies.get(SESSION)).not.toBe(first)
-    })
-
     test('never opens the API, from this or another origin [AUTH-73]', async () => {
       const browser = await world.signedIn(person)
       for (const headers of [{}, { Origin: world.server.origin }, { Origin: 'https://evil.test' }]) {

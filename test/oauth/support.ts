@@ -5,7 +5,8 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { hash } from '@node-rs/argon2'
 import { expect } from 'vitest'
 import { commandDeps } from '../../src/cli/installation.js'
-import { SCOPES } from '../../src/model/scopes.js'
+import type { ScopeName } from '../../src/model/scopes.js'
+import { TEXTS } from '../../src/oauth/texts.js'
 import { apps } from '../../src/service/apps.js'
 import { COMMAND_LINE } from '../../src/service/journal.js'
 import { expectError } from '../api/support.js'
@@ -259,9 +260,30 @@ export async function allow(browser: Browser, page: Page, scopes?: readonly stri
   return gone.leftTo ?? ''
 }
 
+/**
+ * The form of consent as the page would have sealed it for this session at that moment: the browser knows all that is
+ * needed for it.
+ */
+export function sealedConsent(browser: Browser, app: App, formToken: string, issuedMs: number): string {
+  const [, request = ''] = authorizePath(app).split('?')
+  const nonce = randomBytes(16).toString('hex')
+  const seal = createHmac('sha256', browser.cookies.get('__Host-session') ?? '')
+    .update(JSON.stringify(['consent', request, issuedMs, nonce]))
+    .digest('hex')
+  return encoded({
+    form_token: formToken,
+    request,
+    issued: String(issuedMs),
+    nonce,
+    seal,
+    scope: 'files.read',
+    decision: 'allow',
+  })
+}
+
 /** What a person is told of a scope. */
 export function sentence(scope: string): string {
-  return SCOPES.find(({ name }) => name === scope)?.sentence ?? `no such scope ${scope}`
+  return TEXTS.scopes[scope as ScopeName] ?? `no such scope ${scope}`
 }
 
 export function isSignInPage(page: Page): boolean {

@@ -1,0 +1,48 @@
+/** A server whose texts are all in another language: each stands between two marks that no text of ours has. */
+
+const OPEN = '⟦'
+const CLOSE = '⟧'
+
+/** Runs in the server before anything else: puts the marks into the one module that holds the texts. */
+const HOOKS = `
+export async function load(url, context, next) {
+  const loaded = await next(url, context)
+  if (!url.endsWith('/oauth/texts.js')) return loaded
+  const plain = String(loaded.source)
+    .replace('export const TEXTS =', 'const PLAIN =')
+    .replace('export const REFUSALS =', 'const PLAIN_REFUSALS =')
+  const source = plain + \`
+    const mark = (text) => '${OPEN}' + text + '${CLOSE}'
+    const marked = (value) => {
+      if (typeof value === 'string') return mark(value)
+      if (typeof value === 'function') return (...given) => mark(value(...given))
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, marked(one)]))
+    }
+    export const TEXTS = { ...marked(PLAIN), language: PLAIN.language, product: PLAIN.product }
+    export const REFUSALS = PLAIN_REFUSALS.map(([pattern, words]) => [pattern, marked(words)])
+  \`
+  return { ...loaded, source }
+}
+`
+
+function asModule(source: string): string {
+  return `data:text/javascript;base64,${Buffer.from(source).toString('base64')}`
+}
+
+/** For the environment of the server. */
+export function translated(): NodeJS.ProcessEnv {
+  const start = `import { register } from 'node:module'; register(${JSON.stringify(asModule(HOOKS))})`
+  return { NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${asModule(start)}` }
+}
+
+/** What is left of a text when all that was translated is taken out of it. */
+export function untranslated(text: string): string {
+  let depth = 0
+  let rest = ''
+  for (const character of text) {
+    if (character === OPEN) depth += 1
+    else if (character === CLOSE) depth -= 1
+    else if (depth === 0) rest += character
+  }
+  return rest.replace(/\s+/g, ' ').trim()
+}
