@@ -76,13 +76,13 @@ export function looksThrough(connection: Connection): Looks {
       isCompared = false
       isOpen = false
       usedKept = false
-      if (atOnce || keptRows === 0) open()
+      if (atOnce) open()
     },
     end() {
       if (connection.inTransaction) connection.run('ROLLBACK', [])
     },
     recall(sql, values) {
-      if (!isCompared) compare()
+      if (!isCompared && keptRows > 0) compare()
       const key = values.join('\0')
       const known = kept.get(sql)?.get(key)
       if (known !== undefined) {

@@ -3,25 +3,30 @@
 const OPEN = '⟦'
 const CLOSE = '⟧'
 
-/** Runs in the server before anything else: puts the marks into the one module that holds the texts. */
+/** Runs in the server before anything else: puts the marks into the part of the program that holds the texts. */
 const HOOKS = `
+const PART = '// src/oauth/texts.ts\\n'
+
 export async function load(url, context, next) {
   const loaded = await next(url, context)
-  if (!url.endsWith('/oauth/texts.js')) return loaded
-  const plain = String(loaded.source)
-    .replace('export const TEXTS =', 'const PLAIN =')
-    .replace('export const REFUSALS =', 'const PLAIN_REFUSALS =')
-  const source = plain + \`
-    const mark = (text) => '${OPEN}' + text + '${CLOSE}'
-    const marked = (value) => {
+  const program = loaded.format === 'module' ? String(loaded.source) : ''
+  const from = program.indexOf(PART)
+  if (from < 0) return loaded
+  const to = program.indexOf('\\n// src/', from + PART.length)
+  const plain = program.slice(from, to)
+    .replace('var TEXTS =', 'var PLAIN_TEXTS =')
+    .replace('var REFUSALS =', 'var PLAIN_REFUSALS =')
+  const marks = \`
+    var mark = (text) => '${OPEN}' + text + '${CLOSE}'
+    var marked = (value) => {
       if (typeof value === 'string') return mark(value)
       if (typeof value === 'function') return (...given) => mark(value(...given))
       return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, marked(one)]))
     }
-    export const TEXTS = { ...marked(PLAIN), language: PLAIN.language, product: PLAIN.product }
-    export const REFUSALS = PLAIN_REFUSALS.map(([pattern, words]) => [pattern, marked(words)])
+    var TEXTS = { ...marked(PLAIN_TEXTS), language: PLAIN_TEXTS.language, product: PLAIN_TEXTS.product }
+    var REFUSALS = PLAIN_REFUSALS.map(([pattern, words]) => [pattern, marked(words)])
   \`
-  return { ...loaded, source }
+  return { ...loaded, source: program.slice(0, from) + plain + marks + program.slice(to) }
 }
 `
 
