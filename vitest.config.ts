@@ -7,7 +7,8 @@ export default defineConfig({
     exclude: ['test/crash/**', 'test/fuzz/**', 'test/slow/**', 'test/browser/**', 'test/cluster/**'],
     globalSetup: ['test/support/postgres.ts', 'test/support/certificate.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // Servers and commands that are waited for leave a third of the processors idle at one file each.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },
