@@ -7,7 +7,7 @@ import { setCapacity } from '../db/nodes.js'
 import type { Db } from '../db/db.js'
 import { ensureCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
-import { answerHash, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
+import { answerHash, tellWorker, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
@@ -165,6 +165,7 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
     fail = reject
     const start = (): void => {
       const worker = cluster.fork(env)
+      worker.on('error', (error) => log.error({ err: error }, 'a worker cannot be reached'))
       worker.on('message', (message: ToPrimary) => {
         if (message.say === 'listening' && (listening += 1) === settings.workers) resolve()
         else if (message.say === 'failed') {
@@ -192,7 +193,7 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
         slot: message.slot,
         lock: message.lock,
       })
-      tell(worker, { say: 'entered', ticket: message.ticket, result })
+      tellWorker(worker, { say: 'entered', ticket: message.ticket, result })
     } else if (message.say === 'leave') duties.shared.leave(worker.id, message.ticket)
     else if (message.say === 'signal') {
       broadcast({ say: 'signal', signal: message.signal })
@@ -201,11 +202,11 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
     else if (message.say === 'metrics?') {
       const { question } = message
       Promise.all([aggregator.clusterMetrics(), duties.replica?.metrics()]).then(
-        ([text, more = '']) => tell(worker, { say: 'metrics', question, text: text + more }),
-        () => tell(worker, { say: 'metrics', question, text: '' }),
+        ([text, more = '']) => tellWorker(worker, { say: 'metrics', question, text: text + more }),
+        () => tellWorker(worker, { say: 'metrics', question, text: '' }),
       )
     } else if (message.say === 'hash?') {
-      void answerHash(hasher, message).then((answer) => tell(worker, answer))
+      void answerHash(hasher, message).then((answer) => tellWorker(worker, answer))
     }
   }
 
@@ -238,11 +239,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
 }
 
 function broadcast(message: ToWorker): void {
-  for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) tell(worker, message)
-}
-
-function tell(worker: Worker, message: ToWorker): void {
-  if (worker.isConnected()) worker.send(message)
+  for (const worker of Object.values(cluster.workers ?? {}))
+    if (worker !== undefined) tellWorker(worker, message)
 }
 
 /** The life of a worker process: it serves until the primary says stop or is gone. */

@@ -29,6 +29,20 @@ export type ToWorker =
   | { readonly say: 'hashed'; readonly question: number; readonly result: string | boolean | undefined }
   | { readonly say: 'stop' }
 
+/** As much of a worker as it takes to speak to it. */
+export interface Hearer {
+  isConnected(): boolean
+  send(message: ToWorker, sent: (error: Error | null) => void): boolean
+}
+
+/**
+ * Says something to a worker. One that died this moment still counts as connected, and without somebody to tell about it
+ * the failure to reach it would end the primary, and the node with it; that it is gone is heard from its exit.
+ */
+export function tellWorker(worker: Hearer, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message, () => undefined)
+}
+
 export interface WorkerChannel {
   readonly turnstile: Turnstile
   /** `sent` is called when the message is on its way, or cannot be sent any more. */
