@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CURRENT } from '../support/client.js'
 import type { Client } from '../support/client.js'
 import { ENGINES } from '../support/engines.js'
 import { runCommand, startServer, type TestServer } from '../support/server.js'
@@ -522,7 +523,7 @@ describe.each(ENGINES)('HTTP on %s', (engine) => {
     }
     const made = await api.post('/folders', { name: 'forwarded', parent: 'root' }, headers)
     expect(made.status).toBe(201)
-    expect(made.headers.location).toBe(`${server.origin}/api/v1.3/folders/${made.json.id}`)
+    expect(made.headers.location).toBe(`${server.origin}/api/v${CURRENT}/folders/${made.json.id}`)
     const rows = await server.installation.db.read((tx) =>
       tx.all<{ origin: string }>('SELECT origin FROM changes WHERE subject = $1', made.json.id),
     )

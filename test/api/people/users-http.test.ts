@@ -158,7 +158,7 @@ describe.each(ENGINES)('routes about people on %s', (engine) => {
     const share = await newer.post('/shares', { name: 'New' })
     expect(locationOf(server(), share, '1.4')).toBe(`/shares/${share.json.id}`)
     for (const [version, api] of [
-      ['1.3', set.owner.api],
+      ['1.3', server().client(set.owner.token, '1.3')],
       ['1.4', server().client(set.owner.token, '1.4')],
     ] as const) {
       ok(await api.put(`/devices/${await ownDevice(api)}`, { name: `Laptop ${version}` }), 200)
