@@ -2,10 +2,11 @@
  * Where a node keeps metadata and content, as it was last served or moved. Commands on its data folder find them there:
  * without it a command that is not told would work on an empty database beside the one that is served.
  */
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { S3Address } from '../blob/s3-address.js'
 import { errorCode } from '../blob/sync.js'
+import { writeDurably } from '../http/tls.js'
 import { commonSettings, type CommonSettings, type Values } from './settings.js'
 
 const FILE_NAME = 'served.json'
@@ -30,16 +31,7 @@ export async function noteServed(dataDir: string, places: Places): Promise<void>
     contentCredentials: absolute(places.contentCredentials),
     replica: absolute(places.replica),
   }
-  const draft = `${path}.draft`
-  await rm(draft, { force: true })
-  const file = await open(draft, 'wx', 0o600)
-  try {
-    await file.writeFile(`${JSON.stringify(served)}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(draft, path)
+  await writeDurably(dataDir, path, `${JSON.stringify(served)}\n`, 0o600)
 }
 
 /** The settings of a command: what nobody says about database and content is as it was last served. */

@@ -163,9 +163,18 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
 
   const allListening = new Promise<void>((resolve, reject) => {
     fail = reject
+    const startLater = (): void => {
+      setTimeout(() => {
+        if (!isStopping) start()
+      }, RESTART_DELAY_MS)
+    }
     const start = (): void => {
       const worker = cluster.fork(env)
-      worker.on('error', (error) => log.error({ err: error }, 'a worker cannot be reached'))
+      worker.on('error', (error) => {
+        log.error({ err: error }, 'a worker cannot be reached')
+        // One that could not even be started never exits.
+        if (worker.process.pid === undefined) startLater()
+      })
       worker.on('message', (message: ToPrimary) => {
         if (message.say === 'listening' && (listening += 1) === settings.workers) resolve()
         else if (message.say === 'failed') {
@@ -178,9 +187,7 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       duties.shared.evict(worker.id)
       if (isStopping) return
       log.error({ worker: worker.id, code, signal }, 'a worker died and is replaced')
-      setTimeout(() => {
-        if (!isStopping) start()
-      }, RESTART_DELAY_MS)
+      startLater()
     })
     for (let count = 0; count < settings.workers; count += 1) start()
   })

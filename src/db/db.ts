@@ -38,7 +38,10 @@ export interface Tx {
 export interface Db {
   /** For logs; nothing outside the drivers may depend on it. */
   readonly engine: 'sqlite' | 'postgres'
-  /** Runs the body on one consistent snapshot; statements that change anything fail. */
+  /**
+   * Runs the body on one consistent snapshot; statements that change anything fail. The body may run more than once: what
+   * it does besides reading must bear that.
+   */
   read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
   /**
    * Runs the body in a transaction and resolves when its changes are durable. The body may run more than once and

@@ -3,13 +3,11 @@ import { findHolder } from '../db/tokens.js'
 import type { Exchange } from '../http/exchange.js'
 import { parseQuery } from '../http/query.js'
 import { Failure } from '../model/failures.js'
-import { isHex } from '../model/ids.js'
 import { parseScopes, type ScopeList } from '../model/scopes.js'
-import { hashSecret } from '../model/secrets.js'
+import { hashSecret, isToken } from '../model/secrets.js'
 import type { Version } from '../model/version.js'
 import type { Caller } from './caller.js'
 
-const TOKEN_HEX_DIGITS = 64
 const SCOPE_CACHE_ENTRIES = 1000
 /** Longer lists are rare, and a thousand of them would take memory that a client decides about. */
 const SCOPE_CACHE_LENGTH_MAX = 1000
@@ -43,7 +41,7 @@ export function authenticator(
   return {
     tokenOf(exchange, queryToken) {
       const token = presentedToken(exchange, queryToken)
-      if (!isHex(token, TOKEN_HEX_DIGITS)) throw unauthorized('the access token is not valid')
+      if (!isToken(token)) throw unauthorized('the access token is not valid')
       return hashSecret(token)
     },
 

@@ -75,7 +75,13 @@ async function make(hostName: string): Promise<Certificate> {
   return { cert: made.cert, key: made.private }
 }
 
-async function writeDurably(directory: string, path: string, text: string, mode: number): Promise<void> {
+/** A crash leaves the old file or the new one, whole. */
+export async function writeDurably(
+  directory: string,
+  path: string,
+  text: string,
+  mode: number,
+): Promise<void> {
   const temporary = `${path}.${randomBytes(8).toString('hex')}`
   const file = await open(temporary, 'wx', mode)
   try {

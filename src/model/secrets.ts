@@ -1,5 +1,6 @@
 import * as crypto from 'node:crypto'
 import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { isHex } from './ids.js'
 
 /** Unguessable lower-case hex, two digits a byte. */
 export function randomHex(bytes: number): string {
@@ -15,6 +16,13 @@ const oneShot: typeof crypto.hash | undefined = crypto.hash
  */
 export function hashSecret(text: string): string {
   return oneShot === undefined ? digest(text).toString('hex') : oneShot('sha256', text, 'hex')
+}
+
+const TOKEN_HEX_DIGITS = 64
+
+/** What an access token looks like; anything else is none and is not even looked up. */
+export function isToken(text: string): boolean {
+  return isHex(text, TOKEN_HEX_DIGITS)
 }
 
 /** Takes the same time wherever the two differ; hashing first makes their lengths equal. */

@@ -5,16 +5,14 @@ import { findSignInById } from '../db/sessions.js'
 import { deleteToken, findToken, type TokenRow } from '../db/tokens.js'
 import type { Person } from '../gate/person.js'
 import { Failure } from '../model/failures.js'
-import { isHex } from '../model/ids.js'
 import { parseScopes, ScopeList } from '../model/scopes.js'
-import { hashSecret, randomHex, sameSecret } from '../model/secrets.js'
+import { hashSecret, isToken, randomHex, sameSecret } from '../model/secrets.js'
 import { authenticateClient, findClient, redirectUrisOf, type ClientCredentials } from './clients.js'
 import { networkOf, type Guesses } from './guesses.js'
 import { record } from './journal.js'
 import type { IssuedToken, Tokens } from './tokens.js'
 
 const CODE_BYTES = 32
-const TOKEN_HEX_DIGITS = 64
 
 /** A request of an application that a person has looked at. */
 export interface AskedFor {
@@ -214,7 +212,7 @@ export function authorizations(deps: {
     },
 
     async revoke(value, origin) {
-      if (!isHex(value, TOKEN_HEX_DIGITS)) return false
+      if (!isToken(value)) return false
       const guesser = { purpose: 'revocation from', subject: networkOf(origin) }
       const isRevoked = await db.write(async (tx) => {
         const token = await findLiveToken(tx, value)
