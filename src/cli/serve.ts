@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import { setCapacity } from '../db/nodes.js'
 import type { Db } from '../db/db.js'
@@ -11,6 +12,7 @@ import { answerHash, tellWorker, workerChannel, type ToPrimary, type ToWorker } 
 import { lockDataFolder } from '../nodes/lock.js'
 import { openLog, type Logger } from '../nodes/log.js'
 import { joinNodes, type Membership } from '../nodes/membership.js'
+import { reception, type Taker } from '../nodes/reception.js'
 import { localTurnstile } from '../nodes/turnstile.js'
 import { threadHasher } from '../service/hasher.js'
 import { startDuties, type Duties } from './duties.js'
@@ -23,6 +25,8 @@ import { WORKER_SETTINGS } from './worker-settings.js'
 /** A worker that keeps dying at once is not started in a hurry. */
 const RESTART_DELAY_MS = 500
 const STOP_MARGIN_MS = 3_000
+/** Connections that wait while no worker lives. */
+const WAITING_MAX = 1_024
 
 /** Runs a node until it is told to stop; resolves with the exit status. */
 export async function serve(
@@ -150,7 +154,14 @@ async function runAlone(
   const port = await server.listen().catch((error: unknown) => {
     throw listenFailure(settings, error)
   })
-  return { port, failed: new Promise(() => undefined), stop: () => server.stop() }
+  return {
+    port,
+    failed: new Promise(() => undefined),
+    async stop() {
+      await server.drain()
+      await server.stop()
+    },
+  }
 }
 
 async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger): Promise<Started> {
@@ -158,10 +169,18 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
   const hasher = threadHasher()
   let isStopping = false
   let fail: (error: Error) => void = () => undefined
-  let listening = 0
+  let ready = 0
   const env = { [WORKER_SETTINGS]: JSON.stringify(settings) }
+  const door = reception({
+    waitingMax: WAITING_MAX,
+    waitingMs: settings.limits.headersMs,
+    complain: (message, error) => log.error({ err: error }, message),
+  })
+  await door.listen(settings.port, settings.host).catch((error: unknown) => {
+    throw listenFailure(settings, error)
+  })
 
-  const allListening = new Promise<void>((resolve, reject) => {
+  const allReady = new Promise<void>((resolve, reject) => {
     fail = reject
     const startLater = (): void => {
       setTimeout(() => {
@@ -176,15 +195,19 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
         if (worker.process.pid === undefined) startLater()
       })
       worker.on('message', (message: ToPrimary) => {
-        if (message.say === 'listening' && (listening += 1) === settings.workers) resolve()
+        if (message.say === 'ready') {
+          door.join(takerOf(worker))
+          if ((ready += 1) === settings.workers) resolve()
+        } else if (message.say === 'took') door.took(worker.id, message.ticket)
         else if (message.say === 'failed') {
-          if (listening >= settings.workers) log.error({ cause: message.message }, 'a worker could not start')
+          if (ready >= settings.workers) log.error({ cause: message.message }, 'a worker could not start')
           fail(new Error(message.message))
         } else hear(worker, message)
       })
     }
     cluster.on('exit', (worker, code, signal) => {
       duties.shared.evict(worker.id)
+      door.leave(worker.id)
       if (isStopping) return
       log.error({ worker: worker.id, code, signal }, 'a worker died and is replaced')
       startLater()
@@ -225,24 +248,38 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
       .filter((worker) => worker !== undefined)
       .filter((worker) => !worker.isDead())
     const gone = workers.map((worker) => new Promise<void>((resolve) => worker.once('exit', () => resolve())))
+    if (settings.limits.drainMs > 0) {
+      broadcast({ say: 'drain' })
+      await delay(settings.limits.drainMs)
+    }
+    door.close()
     broadcast({ say: 'stop' })
-    const deadline = setTimeout(
-      () => {
-        for (const worker of workers) worker.process.kill('SIGKILL')
-      },
-      settings.limits.drainMs + settings.limits.stopMs + STOP_MARGIN_MS,
-    )
+    const deadline = setTimeout(() => {
+      for (const worker of workers) worker.process.kill('SIGKILL')
+    }, settings.limits.stopMs + STOP_MARGIN_MS)
     await Promise.all(gone)
     clearTimeout(deadline)
   }
 
   try {
-    await allListening
+    await allReady
   } catch (error) {
     await stop()
     throw error
   }
   return { port: settings.port, failed: new Promise(() => undefined), stop }
+}
+
+function takerOf(worker: Worker): Taker {
+  return {
+    id: worker.id,
+    give(ticket, socket, failed) {
+      const message: ToWorker = { say: 'connection', ticket }
+      worker.send(message, socket, { keepOpen: true }, (error) => {
+        if (error !== null) failed()
+      })
+    },
+  }
 }
 
 function broadcast(message: ToWorker): void {
@@ -259,6 +296,8 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
   process.on('disconnect', () => process.exit(1))
   let server: Server | undefined
   const channel = workerChannel({
+    onConnection: (socket) => server?.take(socket),
+    onDrain: () => void server?.drain(),
     onSignal: (signal) => server?.heed(signal),
     onStop: () => {
       const stopped = server?.stop() ?? Promise.resolve()
@@ -288,10 +327,10 @@ export async function runWorker(settings: ServeSettings): Promise<void> {
     AggregatorRegistry.setRegistries(server.registries)
     // Making one is what lets a worker answer the primary's question for its counts.
     new AggregatorRegistry()
-    channel.tell({ say: 'listening', port: await server.listen() })
+    channel.tell({ say: 'ready' })
   } catch (error) {
     // The primary starts another one in a moment: what is in the way may be gone by then.
-    const { message } = listenFailure(settings, error)
+    const message = error instanceof Error ? error.message : String(error)
     channel.tell({ say: 'failed', message }, () => process.exit(1))
   }
 }

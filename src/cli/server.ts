@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import type { Registry } from 'prom-client'
 import { apiDoor } from '../api/dispatch.js'
 import { keptListings } from '../api/kept-listings.js'
@@ -39,9 +40,13 @@ import type { ServeSettings } from './settings.js'
 
 export interface Server {
   listen(): Promise<number>
+  /** Serves a connection that another process of the node accepted. */
+  take(socket: Socket): void
   /** Another process changed something in a store. */
   heed(signal: Signal): void
   readonly registries: Registry[]
+  /** Serves on for as long as a load balancer takes to notice that it is about to stop. */
+  drain(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -162,8 +167,10 @@ export async function buildServer(
     async listen() {
       return (await listener.listen(settings.port, settings.host)).port
     },
+    take: (socket) => listener.take(socket),
     heed: (signal) => downloadsUnderWay.recheck(signal.sid),
     registries: [counted.registry],
+    drain: () => listener.drain(),
     async stop() {
       await listener.stop()
       downloadsUnderWay.stop()

@@ -32,13 +32,16 @@ export interface ListenerOptions {
 
 export interface Listener {
   listen(port: number, host: string): Promise<{ port: number }>
+  /** Serves a connection that another process accepted. */
+  take(socket: Socket): void
+  /** Serves on for drainMs, and until it is stopped, closing each connection with its next answer. */
+  drain(): Promise<void>
   /**
-   * For drainMs it serves on, closing each connection with its next answer. Then it accepts nothing more, closes idle
-   * connections, and resolves when the requests under way have been answered; those that take longer than stopMs are
-   * cut.
+   * Accepts nothing more, closes idle connections, and resolves when the requests under way have been answered; those
+   * that take longer than stopMs are cut.
    */
   stop(): Promise<void>
-  /** Stop has been called. */
+  /** It is draining or has been stopped. */
   readonly isStopping: boolean
   readonly connections: number
 }
@@ -68,6 +71,7 @@ export function createListener(options: ListenerOptions): Listener {
   const inner = new WeakMap<Duplex, Connection>()
   const idPrefix = randomBytes(6).toString('hex')
   let requests = 0
+  let onEmpty = (): void => undefined
 
   const server = createProtocolServer(options.tls, limits)
   server.on('request', (req, res) => accept(req, res, false))
@@ -85,7 +89,11 @@ export function createListener(options: ListenerOptions): Listener {
   })
 
   const front = createNetServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: !behindProxy })
-  front.on('connection', (socket) => {
+  front.on('connection', take)
+
+  function take(socket: Socket): void {
+    // Only a socket that was accepted here is made so.
+    socket.allowHalfOpen = true
     if (open.size >= limits.connections + limits.refusedConnections) return void socket.destroy()
     const connection: Connection = {
       isExcess: open.size >= limits.connections,
@@ -99,10 +107,13 @@ export function createListener(options: ListenerOptions): Listener {
     }
     open.set(socket, connection)
     inner.set(socket, connection)
-    socket.once('close', () => open.delete(socket))
+    socket.once('close', () => {
+      open.delete(socket)
+      if (open.size === 0) onEmpty()
+    })
     if (behindProxy) server.emit('connection', socket)
     else admitTlsOnly(socket, limits, () => server.emit('connection', socket))
-  })
+  }
 
   /** A load balancer that has just connected is about to send its request, and may not send it twice. */
   function isIdle({ underWay, requests: count }: Connection): boolean {
@@ -192,17 +203,25 @@ export function createListener(options: ListenerOptions): Listener {
           resolve({ port: (front.address() as AddressInfo).port })
         })
       }),
-    stop: async () => {
+    take,
+    drain: async () => {
       shared.draining = true
       if (limits.drainMs > 0) await delay(limits.drainMs)
+    },
+    stop: async () => {
+      shared.draining = true
       shared.stopping = true
-      const closed = new Promise<void>((resolve) => front.close(() => resolve()))
+      front.close()
+      const emptied = new Promise<void>((resolve) => {
+        onEmpty = resolve
+        if (open.size === 0) resolve()
+      })
       for (const [socket, connection] of open) if (isIdle(connection)) socket.destroy()
       const linger = setTimeout(() => {
         for (const [socket, connection] of open) if (connection.underWay === 0) socket.destroy()
       }, NEW_CONNECTION_MS)
       const timer = setTimeout(() => open.forEach((_, socket) => socket.destroy()), limits.stopMs)
-      await closed
+      await emptied
       clearTimeout(linger)
       clearTimeout(timer)
       server.close()

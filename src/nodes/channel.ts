@@ -1,10 +1,12 @@
 /** The words that the processes of a node say to each other. */
+import { Socket } from 'node:net'
 import type { Signal, Turnstile } from '../service/deps.js'
 import type { Hasher } from '../service/hasher.js'
 import { once, type EnterRequest, type EnterResult } from './turnstile.js'
 
 export type ToPrimary =
-  | { readonly say: 'listening'; readonly port: number }
+  | { readonly say: 'ready' }
+  | { readonly say: 'took'; readonly ticket: number }
   | { readonly say: 'failed'; readonly message: string }
   | ({ readonly say: 'enter'; readonly ticket: number } & EnterRequest)
   | { readonly say: 'leave'; readonly ticket: number }
@@ -27,6 +29,9 @@ export type ToWorker =
   | { readonly say: 'full'; readonly isFull: boolean }
   | { readonly say: 'metrics'; readonly question: number; readonly text: string }
   | { readonly say: 'hashed'; readonly question: number; readonly result: string | boolean | undefined }
+  /** Comes with the connection itself. */
+  | { readonly say: 'connection'; readonly ticket: number }
+  | { readonly say: 'drain' }
   | { readonly say: 'stop' }
 
 /** As much of a worker as it takes to speak to it. */
@@ -54,7 +59,12 @@ export interface WorkerChannel {
 }
 
 /** A worker's end of the channel to the primary. */
-export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop(): void }): WorkerChannel {
+export function workerChannel(handlers: {
+  onConnection(socket: Socket): void
+  onSignal(signal: Signal): void
+  onDrain(): void
+  onStop(): void
+}): WorkerChannel {
   const entering = new Map<number, (result: EnterResult) => void>()
   const asking = new Map<number, (text: string) => void>()
   const hashing = new Map<number, (result: string | boolean | undefined) => void>()
@@ -65,12 +75,16 @@ export function workerChannel(handlers: { onSignal(signal: Signal): void; onStop
     process.send?.(message, undefined, undefined, sent)
   }
 
-  process.on('message', (received: ToWorker | { say?: undefined }) => {
-    if (received.say === 'entered') settle(entering, received.ticket, received.result)
+  process.on('message', (received: ToWorker | { say?: undefined }, handle: unknown) => {
+    if (received.say === 'connection') {
+      tell({ say: 'took', ticket: received.ticket })
+      if (handle instanceof Socket) handlers.onConnection(handle)
+    } else if (received.say === 'entered') settle(entering, received.ticket, received.result)
     else if (received.say === 'metrics') settle(asking, received.question, received.text)
     else if (received.say === 'hashed') settle(hashing, received.question, received.result)
     else if (received.say === 'full') isFull = received.isFull
     else if (received.say === 'signal') handlers.onSignal(received.signal)
+    else if (received.say === 'drain') handlers.onDrain()
     else if (received.say === 'stop') handlers.onStop()
   })
 

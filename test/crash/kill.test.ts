@@ -1,9 +1,9 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { connect, CutConnection, sendJson } from './client.js'
 import { seededBytes, seededRandom } from './random.js'
-import { endServers, points, processFields, removeFolders, SEED, type Server } from './support.js'
+import { endServers, points, removeFolders, SEED, type Server } from './support.js'
 import { newWorld, works } from './world.js'
-import { ownPort } from '../support/ports.js'
+import { childrenOf } from '../support/processes.js'
 
 afterEach(endServers)
 afterAll(removeFolders)
@@ -123,7 +123,7 @@ describe('a node that loses one worker', () => {
   })
 
   test('frees the upload slots of the lost worker [LIMIT-8]', async () => {
-    const args = ['--max-uploads', '2', '--port', String(ownPort())]
+    const args = ['--max-uploads', '2']
     const world = await newWorld(SEED + 4, 1, undefined, { workers: 2, args })
     const server = await world.start()
     const client = connect(server, world.token)
@@ -161,11 +161,9 @@ describe('a node that loses one worker', () => {
 
 /** The children of the process that was started; a wrapper script that was not replaced by the program counts as that process. */
 function workersOf(server: Server): number[] {
-  const children = (parent: number): number[] =>
-    server.pids().filter((pid) => processFields(pid)?.parent === parent)
-  const direct = children(server.pid)
+  const direct = childrenOf(server.pid)
   const [only] = direct
-  return direct.length === 1 && only !== undefined && children(only).length > 0 ? children(only) : direct
+  return direct.length === 1 && only !== undefined && childrenOf(only).length > 0 ? childrenOf(only) : direct
 }
 
 async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {

@@ -1,9 +1,10 @@
 /** Drives the real program for the crash and fuzz suites: data folders, processes, the command line. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { livePids, processFields } from '../support/processes.js'
 
 const PROGRAM = resolve(process.env['STARLING_BIN'] ?? 'bin/starling')
 const START_LIMIT_MS = 60_000
@@ -154,32 +155,8 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The live processes of a group; a zombie no longer runs and does not count. */
 function groupPids(group: number): number[] {
-  const found: number[] = []
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const fields = processFields(Number(name))
-    if (fields !== undefined && fields.group === group && fields.state !== 'Z') found.push(Number(name))
-  }
-  return found
-}
-
-export function processFields(
-  pid: number,
-): { state: string; parent: number; group: number; name: string } | undefined {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const [state, parent, group] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return {
-      state: state ?? '',
-      parent: Number(parent),
-      group: Number(group),
-      name: text.slice(text.indexOf('(') + 1, text.lastIndexOf(')')),
-    }
-  } catch {
-    return undefined
-  }
+  return livePids().filter((pid) => processFields(pid)?.group === group)
 }
 
 /** Resident memory of all processes of the group, in bytes. */

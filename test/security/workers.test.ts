@@ -1,32 +1,19 @@
-import { execFileSync } from 'node:child_process'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { eventually, useServer } from '../api/content/support.js'
-import { ownPort } from '../support/ports.js'
+import { childrenOf } from '../support/processes.js'
 
 describe('a worker that cannot start again', () => {
-  const server = useServer('sqlite', { workers: 2, args: ['--port', String(ownPort())] })
-
-  function workers(): number[] {
-    try {
-      return execFileSync('pgrep', ['-P', String(server().pid)])
-        .toString()
-        .trim()
-        .split('\n')
-        .map(Number)
-    } catch {
-      return []
-    }
-  }
+  const server = useServer('sqlite', { workers: 2 })
 
   it('is tried again until it can, so that an outage of a moment does not leave a node without workers', async () => {
     const { api } = await server().person()
     expect((await api.get('/folders/root')).status).toBe(200)
     const key = join(server().dataDir, 'tls', 'key.pem')
     await rename(key, `${key}.away`)
-    for (const pid of workers()) process.kill(pid, 'SIGKILL')
+    for (const pid of childrenOf(server().pid)) process.kill(pid, 'SIGKILL')
     await sleep(6_000)
     await rename(`${key}.away`, key)
     await eventually(async () => {

@@ -1,9 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import type { Client } from '../../support/client.js'
 import { ENGINES } from '../../support/engines.js'
 import type { RawAnswer } from '../../support/raw.js'
-import { ownPort } from '../../support/ports.js'
+import { childrenOf } from '../../support/processes.js'
 import type { TestServer } from '../../support/server.js'
 import {
   begin,
@@ -171,10 +171,7 @@ describe.each(ENGINES)('a node of %s that takes two bodies at a time', (engine) 
   })
 
   describe('with a process that crashes', () => {
-    const server = useServer(engine, {
-      workers: 2,
-      args: ['--max-uploads', '2', '--port', String(ownPort())],
-    })
+    const server = useServer(engine, { workers: 2, args: ['--max-uploads', '2'] })
 
     it('has the places of that process again [LIMIT-8]', async () => {
       const { api, token } = await server().person()
@@ -183,21 +180,11 @@ describe.each(ENGINES)('a node of %s that takes two bodies at a time', (engine) 
         holdUpload(server(), { token, id: file, body: bytesOf(100_000), sent: 100 }),
       )
       await Promise.all(held)
-      for (const worker of await childrenOf(server().pid)) process.kill(worker, 'SIGKILL')
+      for (const worker of childrenOf(server().pid)) process.kill(worker, 'SIGKILL')
       await eventually(async () => expectStored(await api.upload(id, 'stored')))
     })
   })
 })
-
-async function childrenOf(pid: number): Promise<number[]> {
-  const children: number[] = []
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const status = await readFile(`/proc/${name}/status`, 'utf8').catch(() => '')
-    if (new RegExp(`^PPid:\\s*${pid}$`, 'm').test(status)) children.push(Number(name))
-  }
-  return children
-}
 
 /** `node show` knows what the node holds, unfinished uploads included. */
 async function usedBytes(server: TestServer): Promise<number> {

@@ -1,0 +1,119 @@
+import { createServer, type Socket } from 'node:net'
+
+/** As much of a worker as it takes to give it connections. */
+export interface Taker {
+  readonly id: number
+  /** `failed` is called when the worker cannot be reached any more: the connection never got there. */
+  give(ticket: number, socket: Socket, failed: () => void): void
+}
+
+/** Where the connections of a node with several processes come in: each is given to one of the workers. */
+export interface Reception {
+  listen(port: number, host: string): Promise<void>
+  /** From now on this worker is given connections. */
+  join(worker: Taker): void
+  took(workerId: number, ticket: number): void
+  /** The worker is gone. */
+  leave(workerId: number): void
+  /** Accepts nothing more. */
+  close(): void
+}
+
+interface Seat {
+  readonly worker: Taker
+  /** Given and not known to have been taken. */
+  readonly given: Map<number, Guest>
+  /** It could not be reached: it is dying. */
+  isLost: boolean
+}
+
+interface Guest {
+  readonly socket: Socket
+  readonly timer: NodeJS.Timeout
+}
+
+/**
+ * The primary keeps its own hold on a connection until the worker says that it took it. What a worker died with in
+ * between would otherwise be nobody's: open, and never answered. While there is no worker, connections wait for one.
+ */
+export function reception(options: {
+  readonly waitingMax: number
+  readonly waitingMs: number
+  readonly complain: (message: string, error: Error) => void
+}): Reception {
+  const seats = new Map<number, Seat>()
+  const waiting = new Set<Guest>()
+  let lastTicket = 0
+
+  const server = createServer({ pauseOnConnect: true, noDelay: true })
+  server.on('connection', (socket) => {
+    socket.on('error', () => undefined)
+    const timer = setTimeout(() => socket.destroy(), options.waitingMs)
+    socket.once('close', () => clearTimeout(timer))
+    admit({ socket, timer })
+  })
+
+  function admit(guest: Guest): void {
+    if (guest.socket.destroyed) return
+    const seat = leastBusy()
+    if (seat !== undefined) return give(guest, seat)
+    if (waiting.size >= options.waitingMax) return void guest.socket.destroy()
+    waiting.add(guest)
+    guest.socket.once('close', () => waiting.delete(guest))
+  }
+
+  /** Of those that are equally busy the one whose turn was longest ago. */
+  function leastBusy(): Seat | undefined {
+    let best: Seat | undefined
+    for (const seat of seats.values()) {
+      if (seat.isLost) continue
+      if (best === undefined || seat.given.size < best.given.size) best = seat
+    }
+    return best
+  }
+
+  function give(guest: Guest, seat: Seat): void {
+    const { worker, given } = seat
+    const ticket = (lastTicket += 1)
+    seats.delete(worker.id)
+    seats.set(worker.id, seat)
+    given.set(ticket, guest)
+    guest.socket.once('close', () => given.delete(ticket))
+    worker.give(ticket, guest.socket, () => {
+      seat.isLost = true
+      if (given.delete(ticket)) admit(guest)
+    })
+  }
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ port, host, backlog: BACKLOG }, () => {
+          server.off('error', reject)
+          server.on('error', (error) => options.complain('the listener failed', error))
+          resolve()
+        })
+      }),
+    join(worker) {
+      seats.set(worker.id, { worker, given: new Map(), isLost: false })
+      for (const guest of waiting) {
+        waiting.delete(guest)
+        admit(guest)
+      }
+    },
+    took: (workerId, ticket) => void seats.get(workerId)?.given.get(ticket)?.socket.destroy(),
+    leave(workerId) {
+      const given = seats.get(workerId)?.given
+      seats.delete(workerId)
+      // It may have read of them without having said so: nobody else could answer what is left.
+      for (const { socket } of [...(given?.values() ?? [])]) socket.destroy()
+    },
+    close() {
+      server.close()
+      for (const { socket } of [...waiting]) socket.destroy()
+    },
+  }
+}
+
+const BACKLOG = 1024
