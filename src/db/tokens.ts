@@ -43,6 +43,11 @@ export function findToken(tx: Tx, tokenHash: string): Promise<TokenRow | undefin
   )
 }
 
+/** Whether the token that goes by this device still exists. */
+export async function hasToken(tx: Tx, deviceId: string): Promise<boolean> {
+  return (await tx.recall('SELECT 1 AS one FROM tokens WHERE device_id = $1', deviceId)) !== undefined
+}
+
 export function listTokens(tx: Tx, userId: string): Promise<(TokenRow & { app_name: string })[]> {
   return tx.all<TokenRow & { app_name: string }>(
     `SELECT t.hash, t.device_id, t.user_id, t.app_id, t.scopes, t.created_ms, t.expires_ms, a.name AS app_name

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../db/db.js'
 import { findMembership } from '../db/memberships.js'
 import { findObject } from '../db/objects.js'
 import { findHeld, type HeldBlob } from '../db/replicas.js'
+import { hasToken } from '../db/tokens.js'
 import { findUser } from '../db/users.js'
 import type { Caller } from '../gate/caller.js'
 import type { ReadGrant } from '../gate/grants.js'
@@ -42,8 +43,8 @@ export interface Downloads {
   open(content: FoundContent): Promise<BlobReader | undefined>
   isCurrent(watched: Omit<Watched, 'cut'>): Promise<boolean>
   /**
-   * Cuts the download when its content is replaced or deleted or its reader is no longer in the share; call the result
-   * when it has ended.
+   * Cuts the download when its content is replaced or deleted, its reader is no longer in the share or its token is
+   * revoked; call the result when it has ended.
    */
   watch(watched: Watched): () => void
   /** Something changed in the store: looks again at the downloads under way there. */
@@ -62,6 +63,7 @@ export function downloads(deps: ServiceDeps, db: Db): Downloads {
     const { sid, oid, hash, reader } = watched
     return db.read(async (tx) => {
       if ((await findObject(tx, sid, oid))?.content !== hash) return false
+      if (!(await hasToken(tx, reader.deviceId))) return false
       return sid === reader.rootSid || isStillIn(tx, reader, sid)
     })
   }

@@ -22,13 +22,13 @@ describe.each(ENGINES)('content that changes while it is downloaded on %s', (eng
     async function downloadWhile(
       id: string,
       happening: () => Promise<void>,
-      options: { headers?: Record<string, string>; times?: number } = {},
+      options: { headers?: Record<string, string>; times?: number; token?: string } = {},
     ): Promise<RawAnswer[]> {
-      const { headers = {}, times = 1 } = options
+      const { headers = {}, times = 1, token = api.token } = options
       const downloads = []
       for (let count = 0; count < times; count += 1) {
         const raw = await openRaw(server())
-        raw.send(requestHead('GET', `/api/v1.3/files/${id}/content`, api.token, headers))
+        raw.send(requestHead('GET', `/api/v1.3/files/${id}/content`, token, headers))
         await raw.receive(10_000)
         raw.pause()
         downloads.push(raw)
@@ -83,6 +83,19 @@ describe.each(ENGINES)('content that changes while it is downloaded on %s', (eng
         expectCut(answer, 200)
         expectPrefix(answer.body)
       }
+    })
+
+    it('is cut off before the end when the token is revoked, and not when another one is [AUTH-13]', async () => {
+      const id = await api.file('revoked.bin', 'root', OLD)
+      const { email, token, api: reader } = await server().person()
+      const own = await reader.file('read.bin', 'root', OLD)
+      const [kept] = await downloadWhile(id, () => server().revoke(token))
+      expect(kept?.isWhole).toBe(true)
+      const second = await server().addToken(email)
+      const [cut] = await downloadWhile(own, () => server().revoke(second), { token: second })
+      if (cut === undefined) throw new Error('no download')
+      expectCut(cut, 200)
+      expectPrefix(cut.body)
     })
 
     it('is cut off as one range and as several [DOWN-43]', async () => {
