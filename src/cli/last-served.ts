@@ -34,6 +34,14 @@ export async function noteServed(dataDir: string, places: Places): Promise<void>
   await writeDurably(dataDir, path, `${JSON.stringify(served)}\n`, 0o600)
 }
 
+/** A start that forgets its database looks like a node that lost everything. */
+export async function isDatabaseForgotten(dataDir: string, places: Places): Promise<boolean> {
+  if (places.database !== undefined) return false
+  // What cannot be read is about to be written anew.
+  const served = await lastServed(dataDir).catch(() => undefined)
+  return served?.database !== undefined
+}
+
 /** The settings of a command: what nobody says about database and content is as it was last served. */
 export async function commandSettings(values: Values): Promise<CommonSettings> {
   const settings = commonSettings(values)

@@ -17,7 +17,7 @@ import { localTurnstile } from '../nodes/turnstile.js'
 import { threadHasher } from '../service/hasher.js'
 import { startDuties, type Duties } from './duties.js'
 import { openInstallation, type Installation } from './installation.js'
-import { noteServed } from './last-served.js'
+import { isDatabaseForgotten, noteServed } from './last-served.js'
 import { buildServer, type Server } from './server.js'
 import type { ServeSettings } from './settings.js'
 import { WORKER_SETTINGS } from './worker-settings.js'
@@ -27,6 +27,9 @@ const RESTART_DELAY_MS = 500
 const STOP_MARGIN_MS = 3_000
 /** Connections that wait while no worker lives. */
 const WAITING_MAX = 1_024
+const FORGOTTEN =
+  'this data folder was last served with a PostgreSQL database and is served with its own SQLite now: without ' +
+  '--database nothing of the other one is seen'
 
 /** Runs a node until it is told to stop; resolves with the exit status. */
 export async function serve(
@@ -41,6 +44,7 @@ export async function serve(
   try {
     lock = lockDataFolder(installation.dataDir)
     await probeContent(installation, log)
+    if (await isDatabaseForgotten(installation.dataDir, settings)) log.warn(FORGOTTEN)
     await noteServed(installation.dataDir, settings)
     const ready = await prepare(settings, installation)
     duties = await startDuties(ready, installation, (isFull) => broadcast({ say: 'full', isFull }), log)

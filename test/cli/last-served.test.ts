@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { bytesOf, eventually, expectBytes } from '../api/content/support.js'
 import { dropDatabase, ENGINES, freshDatabaseUrl } from '../support/engines.js'
 import { onlooker } from '../support/s3-client.js'
-import { runCommand, startServer, type CommandResult, type TestServer } from '../support/server.js'
+import { runCommand, start, startServer, type CommandResult, type TestServer } from '../support/server.js'
 import { startSwift, type Swift } from '../support/swift.js'
 import { expectRefusal, newFolder, printedJson } from './support.js'
 
@@ -124,5 +124,21 @@ describe('a command of another data folder', () => {
     expect(await run()).toEqual([email])
     expect(await run('--database', 'sqlite', '--content', 'disk')).toEqual([])
     expect(await run()).toEqual([email])
+  })
+
+  test('is not needed to notice that a start forgets its database: the start says so, once', async () => {
+    const server = await startServer('postgres')
+    onTestFinished(() => server.stop())
+    const startedWithout = async (): Promise<string> => {
+      const running = await start(['serve', '--data', server.dataDir, '--port', '0', '--workers', '1'])
+      process.kill(running.process.pid ?? 0, 'SIGTERM')
+      await running.ended
+      return running.log()
+    }
+    expect(await server.terminate()).toBe(0)
+    expect(await startedWithout()).toMatch(/last served with a PostgreSQL database/)
+    expect(await startedWithout()).not.toMatch(/PostgreSQL/)
+    await server.restart()
+    expect(server.log()).not.toMatch(/last served/)
   })
 })
