@@ -25,8 +25,6 @@ import { WORKER_SETTINGS } from './worker-settings.js'
 /** A worker that keeps dying at once is not started in a hurry. */
 const RESTART_DELAY_MS = 500
 const STOP_MARGIN_MS = 3_000
-/** Connections that wait while no worker lives. */
-const WAITING_MAX = 1_024
 const FORGOTTEN =
   'this data folder was last served with a PostgreSQL database and is served with its own SQLite now: without ' +
   '--database nothing of the other one is seen'
@@ -176,8 +174,8 @@ async function runWorkers(settings: ServeSettings, duties: Duties, log: Logger):
   let ready = 0
   const env = { [WORKER_SETTINGS]: JSON.stringify(settings) }
   const door = reception({
-    waitingMax: WAITING_MAX,
-    waitingMs: settings.limits.headersMs,
+    heldMax: settings.limits.connections,
+    heldMs: settings.limits.headersMs,
     complain: (message, error) => log.error({ err: error }, message),
   })
   await door.listen(settings.port, settings.host).catch((error: unknown) => {

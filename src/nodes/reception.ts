@@ -22,14 +22,9 @@ export interface Reception {
 interface Seat {
   readonly worker: Taker
   /** Given and not known to have been taken. */
-  readonly given: Map<number, Guest>
+  readonly given: Map<number, Socket>
   /** It could not be reached: it is dying. */
   isLost: boolean
-}
-
-interface Guest {
-  readonly socket: Socket
-  readonly timer: NodeJS.Timeout
 }
 
 /**
@@ -37,29 +32,38 @@ interface Guest {
  * between would otherwise be nobody's: open, and never answered. While there is no worker, connections wait for one.
  */
 export function reception(options: {
-  readonly waitingMax: number
-  readonly waitingMs: number
+  /** Connections that no worker has taken yet; those beyond are ended at once. */
+  readonly heldMax: number
+  /** One that no worker has taken after this time is ended. */
+  readonly heldMs: number
   readonly complain: (message: string, error: Error) => void
 }): Reception {
   const seats = new Map<number, Seat>()
-  const waiting = new Set<Guest>()
+  const waiting = new Set<Socket>()
+  let held = 0
   let lastTicket = 0
+  let isClosed = false
 
   const server = createServer({ pauseOnConnect: true, noDelay: true })
   server.on('connection', (socket) => {
+    if (held >= options.heldMax) return void socket.destroy()
+    held += 1
+    const timer = setTimeout(() => socket.destroy(), options.heldMs)
     socket.on('error', () => undefined)
-    const timer = setTimeout(() => socket.destroy(), options.waitingMs)
-    socket.once('close', () => clearTimeout(timer))
-    admit({ socket, timer })
+    socket.once('close', () => {
+      held -= 1
+      clearTimeout(timer)
+    })
+    admit(socket)
   })
 
-  function admit(guest: Guest): void {
-    if (guest.socket.destroyed) return
+  function admit(socket: Socket): void {
+    if (isClosed) socket.destroy()
+    if (socket.destroyed) return
     const seat = leastBusy()
-    if (seat !== undefined) return give(guest, seat)
-    if (waiting.size >= options.waitingMax) return void guest.socket.destroy()
-    waiting.add(guest)
-    guest.socket.once('close', () => waiting.delete(guest))
+    if (seat !== undefined) return give(socket, seat)
+    waiting.add(socket)
+    socket.once('close', () => waiting.delete(socket))
   }
 
   /** Of those that are equally busy the one whose turn was longest ago. */
@@ -72,16 +76,16 @@ export function reception(options: {
     return best
   }
 
-  function give(guest: Guest, seat: Seat): void {
+  function give(socket: Socket, seat: Seat): void {
     const { worker, given } = seat
     const ticket = (lastTicket += 1)
     seats.delete(worker.id)
     seats.set(worker.id, seat)
-    given.set(ticket, guest)
-    guest.socket.once('close', () => given.delete(ticket))
-    worker.give(ticket, guest.socket, () => {
+    given.set(ticket, socket)
+    socket.once('close', () => given.delete(ticket))
+    worker.give(ticket, socket, () => {
       seat.isLost = true
-      if (given.delete(ticket)) admit(guest)
+      if (given.delete(ticket)) admit(socket)
     })
   }
 
@@ -97,21 +101,22 @@ export function reception(options: {
       }),
     join(worker) {
       seats.set(worker.id, { worker, given: new Map(), isLost: false })
-      for (const guest of waiting) {
-        waiting.delete(guest)
-        admit(guest)
+      for (const socket of [...waiting]) {
+        waiting.delete(socket)
+        admit(socket)
       }
     },
-    took: (workerId, ticket) => void seats.get(workerId)?.given.get(ticket)?.socket.destroy(),
+    took: (workerId, ticket) => void seats.get(workerId)?.given.get(ticket)?.destroy(),
     leave(workerId) {
       const given = seats.get(workerId)?.given
       seats.delete(workerId)
       // It may have read of them without having said so: nobody else could answer what is left.
-      for (const { socket } of [...(given?.values() ?? [])]) socket.destroy()
+      for (const socket of [...(given?.values() ?? [])]) socket.destroy()
     },
     close() {
+      isClosed = true
       server.close()
-      for (const { socket } of [...waiting]) socket.destroy()
+      for (const socket of [...waiting]) socket.destroy()
     },
   }
 }

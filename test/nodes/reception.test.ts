@@ -72,11 +72,11 @@ describe('the reception', () => {
     return port
   }
 
-  async function opened(limits: { waitingMax?: number; waitingMs?: number } = {}): Promise<{
+  async function opened(limits: { heldMax?: number; heldMs?: number } = {}): Promise<{
     door: Reception
     call(): Promise<Socket>
   }> {
-    const door = reception({ waitingMax: 10, waitingMs: 60_000, complain: () => undefined, ...limits })
+    const door = reception({ heldMax: 10, heldMs: 60_000, complain: () => undefined, ...limits })
     const port = await freePort()
     await door.listen(port, '127.0.0.1')
     closing.push(() => door.close())
@@ -126,8 +126,8 @@ describe('the reception', () => {
     await until(() => expect(other.tickets).toHaveLength(3))
   })
 
-  it('lets so many connections wait while there is no worker, and ends those beyond', async () => {
-    const { door, call } = await opened({ waitingMax: 2 })
+  it('lets so many connections wait while there is no worker, and ends those beyond [LIMIT-16]', async () => {
+    const { door, call } = await opened({ heldMax: 2 })
     await call()
     await call()
     await once(await call(), 'close')
@@ -136,7 +136,7 @@ describe('the reception', () => {
   })
 
   it('ends a connection that nobody took in time', async () => {
-    const { door, call } = await opened({ waitingMs: 50 })
+    const { door, call } = await opened({ heldMs: 50 })
     await once(await call(), 'close')
     const stuck = worker(door, 1)
     const given = await call()
