@@ -220,9 +220,9 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
           return handle(await pass(tx, admitted, rule, makeInput, true))
         })
       } catch (error) {
-        // A database that cannot write is a refusal that comes after those of the token.
-        if (!hasBegun) await admit(admitted)
-        if (error instanceof Failure && error.kind === 'unauthorized') trusted.delete(admitted.tokenHash)
+        const isRefused = error instanceof Failure && error.kind === 'unauthorized'
+        // Where nothing can be written, the next request is told first what its token is worth.
+        if (!hasBegun || isRefused) trusted.delete(admitted.tokenHash)
         throw error
       }
     },
