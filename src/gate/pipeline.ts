@@ -124,7 +124,7 @@ const TRUSTED_TOKENS_MAX = 1_000
 
 export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   /** Hashes of tokens that were good when they were last looked at. What they are worth now, each transaction says. */
-  const trusted = new Set<string>()
+  const trustedTokens = new Set<string>()
 
   /** Everything between the syntax of a request and its handler. */
   async function pass<Input extends object, N extends Needs>(
@@ -173,15 +173,15 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
 
   /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
   async function admit({ tokenHash, exchange, version }: Admitted): Promise<void> {
-    trusted.delete(tokenHash)
+    trustedTokens.delete(tokenHash)
     await db.read((tx) => auth.authenticate(tx, tokenHash, exchange, version))
     trust(tokenHash)
     checkConsistency(exchange, nodeId)
   }
 
   function trust(tokenHash: string): void {
-    if (trusted.size >= TRUSTED_TOKENS_MAX) trusted.clear()
-    trusted.add(tokenHash)
+    if (trustedTokens.size >= TRUSTED_TOKENS_MAX) trustedTokens.clear()
+    trustedTokens.add(tokenHash)
   }
 
   /** The input of a request whose body is at hand. */
@@ -209,7 +209,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   const gate: Gate = {
     trusted(exchange, version) {
       const admitted = shown(exchange, version)
-      return trusted.has(admitted.tokenHash) ? admitted : undefined
+      return trustedTokens.has(admitted.tokenHash) ? admitted : undefined
     },
 
     async atOnce(admitted, rule, makeInput, handle) {
@@ -222,7 +222,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
       } catch (error) {
         const isRefused = error instanceof Failure && error.kind === 'unauthorized'
         // Where nothing can be written, the next request is told first what its token is worth.
-        if (!hasBegun || isRefused) trusted.delete(admitted.tokenHash)
+        if (!hasBegun || isRefused) trustedTokens.delete(admitted.tokenHash)
         throw error
       }
     },
@@ -252,7 +252,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
         )
       }
       const admitted = shown(exchange, version)
-      if (steps?.prepare === undefined && trusted.has(admitted.tokenHash)) {
+      if (steps?.prepare === undefined && trustedTokens.has(admitted.tokenHash)) {
         const bytes =
           rule.body === undefined ? NOTHING : await bodyAtHand(exchange, exchange.limits.jsonBytes)
         if (bytes !== undefined) {

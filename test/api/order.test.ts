@@ -113,7 +113,7 @@ describe.each(ENGINES)('of two broken rules the earlier one is answered on %s', 
     '$title is $status also where the token is known and the body comes with the head $ids',
     async ({ who, method, path, version, options = {}, status }) => {
       const { json, body = '' } = options
-      const text = json === undefined ? String(body) : filled(JSON.stringify(json))
+      const text = json === undefined ? (body as string) : filled(JSON.stringify(json))
       const headers = Object.entries(options.headers ?? {}).map(
         ([name, value]) => `${name}: ${String(value)}`,
       )
