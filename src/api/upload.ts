@@ -1,7 +1,7 @@
-import { bodyLength, ConnectionLost, readBody, receiveBody, startBody } from '../http/body.js'
+import { bodyAtHand, bodyLength, ConnectionLost, readBody, receiveBody, startBody } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { Tx, WriteGrant } from '../gate/grants.js'
-import type { Incoming, Passed, Rule } from '../gate/pipeline.js'
+import type { Admitted, Incoming, Passed, Rule } from '../gate/pipeline.js'
 import { checkContentCondition } from '../gate/preconditions.js'
 import { parseContentRange, type ContentRange } from '../model/content-range.js'
 import { Failure } from '../model/failures.js'
@@ -10,7 +10,7 @@ import { strongTag } from '../model/tags.js'
 import { planUpload, progressHeaders, type UploadPlan } from '../model/upload-plan.js'
 import { at, V1_0, V1_2, V1_3 } from '../model/version.js'
 import type { Passage } from '../service/deps.js'
-import { INLINE_BYTES_MAX, wrongLength, type Feed } from '../service/receive.js'
+import { inline, INLINE_BYTES_MAX, wrongLength, type Feed } from '../service/receive.js'
 import { outOfSpace } from '../service/space.js'
 import { known, type Authorized, type Outcome, type Session } from '../service/uploads.js'
 import { pathId } from './inputs.js'
@@ -132,6 +132,8 @@ function uploadInput(incoming: Incoming): UploadInput {
 async function upload(call: Call, rule: UploadRule): Promise<void | Answer> {
   const { incoming, api } = call
   const { exchange } = incoming
+  const small = await smallAtHand(call)
+  if (small !== undefined) return storeAtOnce(call, rule, small)
   const opened = await api.gate.opening(incoming, call.version, rule, (passed) => planNow(call, passed))
   const { admitted, input, result: planned } = opened
   checkLength(exchange, planned.plan)
@@ -152,6 +154,34 @@ async function upload(call: Call, rule: UploadRule): Promise<void | Answer> {
   } finally {
     passage?.leave()
   }
+}
+
+/** A small body that came together with its head: neither its slot nor its length is in question. */
+async function smallAtHand(call: Call): Promise<{ admitted: Admitted; content: Buffer } | undefined> {
+  const { api, incoming } = call
+  const { exchange } = incoming
+  if (exchange.req.headers['content-range'] !== undefined || api.turnstile.isFull) return undefined
+  const length = bodyLength(exchange)
+  if (length === undefined || length > INLINE_BYTES_MAX) return undefined
+  const admitted = api.gate.trusted(exchange, call.version)
+  if (admitted === undefined) return undefined
+  const content = await bodyAtHand(exchange, INLINE_BYTES_MAX)
+  return content && { admitted, content }
+}
+
+async function storeAtOnce(
+  call: Call,
+  rule: UploadRule,
+  { admitted, content }: { admitted: Admitted; content: Buffer },
+): Promise<void | Answer> {
+  const { api, incoming } = call
+  const arrived = inline(content)
+  const input = (): UploadInput => uploadInput(incoming)
+  const outcome = await api.gate.atOnce(admitted, rule, input, async ({ tx, grants }) => {
+    await checkTarget(call, tx, grants.object)
+    return api.uploads.small(tx, grants.object, arrived)
+  })
+  return answerOf(call, { kind: 'whole', bytes: undefined }, outcome)
 }
 
 /** Everything that can be said before the body: who, what, on which condition, and what to do. */

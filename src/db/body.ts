@@ -26,7 +26,7 @@ export type Outcome<T> =
 export async function runBody<T>(
   statements: Statements,
   body: (tx: Tx) => Promise<T>,
-  timeMaxMs?: number,
+  within: Within = asItIs,
 ): Promise<Outcome<T>> {
   const effects: Effect[] = []
   let isOver = false
@@ -65,7 +65,7 @@ export async function runBody<T>(
   }
 
   try {
-    const value = await (timeMaxMs === undefined ? body(tx) : withinTime(body(tx), timeMaxMs))
+    const value = await within(body(tx))
     if (failed !== undefined) return { ok: false, error: failed.error, statementError: failed.error }
     return { ok: true, value, effects }
   } catch (error) {
@@ -86,17 +86,38 @@ export function runEffects(effects: readonly Effect[], log: (message: string) =>
   }
 }
 
-async function withinTime<T>(work: Promise<T>, timeMaxMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () => reject(new Error(`a transaction was still running after ${timeMaxMs} ms`)),
-      timeMaxMs,
-    )
-  })
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    clearTimeout(timer)
+/** Lets work take no more than its time. */
+export type Within = <T>(work: Promise<T>) => Promise<T>
+
+const asItIs: Within = (work) => work
+
+/** For any number of bodies at once. */
+export function eachWithinTime(timeMaxMs: number): Within {
+  return async (work) => {
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(tooLong(timeMaxMs)), timeMaxMs)
+    })
+    try {
+      return await Promise.race([work, timeout])
+    } finally {
+      clearTimeout(timer)
+    }
   }
+}
+
+/** For bodies of which only one runs at a time: they share one timer, which is set anew for each of them. */
+export function oneWithinTime(timeMaxMs: number): Within {
+  let giveUp: (error: Error) => void = () => undefined
+  let timer: NodeJS.Timeout | undefined
+  return (work) =>
+    new Promise((resolve, reject) => {
+      giveUp = reject
+      timer = timer?.refresh() ?? setTimeout(() => giveUp(tooLong(timeMaxMs)), timeMaxMs).unref()
+      work.then(resolve, reject)
+    })
+}
+
+function tooLong(timeMaxMs: number): Error {
+  return new Error(`a transaction was still running after ${timeMaxMs} ms`)
 }

@@ -6,7 +6,14 @@
 import pg from 'pg'
 import { setTimeout as delay } from 'node:timers/promises'
 import { admission } from './admission.js'
-import { runBody, runEffects, WRITE_BODY_MAX_MS, type Outcome, type Statements } from './body.js'
+import {
+  eachWithinTime,
+  runBody,
+  runEffects,
+  WRITE_BODY_MAX_MS,
+  type Outcome,
+  type Statements,
+} from './body.js'
 import { OutcomeUnknown, type Db, type Tx } from './db.js'
 import type { Dialect } from './migrate.js'
 import { failureOf, isConnectionLost, isRace, lockStatements, TYPES } from './postgres-protocol.js'
@@ -31,6 +38,8 @@ const AWAY_TIME_MAX_MS = 10_000
 const CLOSE_WAIT_MAX_MS = 2_000
 const RACE_DELAY_MAX_MS = 50
 const RECONNECT_DELAY_MAX_MS = 1_000
+
+const within = eachWithinTime(WRITE_BODY_MAX_MS)
 
 export interface PostgresOptions {
   url: string
@@ -121,7 +130,7 @@ export function openPostgres({ url, log }: PostgresOptions): Db {
   function tryWrite<T>(startedMs: number, body: (tx: Tx) => Promise<T>): Promise<Outcome<T>> {
     return withClient<Outcome<T>>(startedMs, 'BEGIN', async (session) => {
       const { client, ask } = session
-      const outcome = await runBody(statementsOf(session), body, WRITE_BODY_MAX_MS)
+      const outcome = await runBody(statementsOf(session), body, within)
       if (!outcome.ok) return [outcome, await rolledBack(session)]
       try {
         const { command } = await ask(() => client.query('COMMIT'))

@@ -24,6 +24,7 @@ interface Prepared {
   sql: PositionalSql
   /** The names of the columns; undefined for a statement that gives no rows. */
   columns: string[] | undefined
+  isReadonly: boolean
 }
 
 export interface Connection {
@@ -33,6 +34,8 @@ export interface Connection {
   run(sql: string, values: readonly Value[]): number
   /** Whether a transaction is open; SQLite ends one by itself after some errors of the disk. */
   readonly inTransaction: boolean
+  /** Grows with each statement that may change something, whether or not it did. */
+  readonly changeCount: number
   close(): void
 }
 
@@ -62,9 +65,13 @@ export function openConnection(file: string, access: 'read' | 'write'): Promise<
 
 function connection(database: Database.Database): Connection {
   const prepared = new Map<string, Prepared>()
+  let changeCount = 0
 
+  /** The statement is about to be run. */
   function prepare(text: string): Prepared {
-    return prepared.get(text) ?? prepareFresh(text)
+    const found = prepared.get(text) ?? prepareFresh(text)
+    if (!found.isReadonly) changeCount += 1
+    return found
   }
 
   function prepareFresh(text: string): Prepared {
@@ -76,7 +83,7 @@ function connection(database: Database.Database): Connection {
           .columns()
           .map(({ name }) => name)
       : undefined
-    const fresh = { statement, sql, columns }
+    const fresh = { statement, sql, columns, isReadonly: statement.readonly }
     const oldest = prepared.size >= STATEMENTS_MAX ? prepared.keys().next() : undefined
     if (oldest?.value !== undefined) prepared.delete(oldest.value)
     prepared.set(text, fresh)
@@ -110,6 +117,9 @@ function connection(database: Database.Database): Connection {
     },
     get inTransaction() {
       return database.inTransaction
+    },
+    get changeCount() {
+      return changeCount
     },
     close() {
       prepared.clear()

@@ -1,8 +1,9 @@
 /**
  * All writes of this process to SQLite, committed in groups.
  *
- * Waiting writes are taken up together: one BEGIN IMMEDIATE, each body in a savepoint of its own so that one that
- * fails leaves the others alone, one COMMIT.
+ * Waiting writes are taken up together: one BEGIN IMMEDIATE, one body after the other, one COMMIT. A body that fails
+ * leaves the others alone. Nearly all of those that fail have changed nothing by then. If one has, everything is rolled
+ * back, and the bodies run again, each in a savepoint of its own.
  *
  * Durability is that of `synchronous=FULL`, reached in another way. FULL makes COMMIT itself wait for the disk, which
  * would hold the write lock of all processes and block the event loop meanwhile. The connection runs with
@@ -22,7 +23,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../model/failures.js'
 import { admission } from './admission.js'
-import { runBody, runEffects, WRITE_BODY_MAX_MS, type Outcome } from './body.js'
+import { oneWithinTime, runBody, runEffects, WRITE_BODY_MAX_MS, type Outcome } from './body.js'
 import { OutcomeUnknown, type Tx } from './db.js'
 import { retryWhileBusy, translated, type Connection } from './sqlite-connection.js'
 
@@ -48,6 +49,8 @@ interface Job {
   body: (tx: Tx) => Promise<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
+  /** Runs in a savepoint of its own. */
+  isApart?: boolean
 }
 
 interface Finished {
@@ -64,13 +67,13 @@ export function groupCommitWriter({ connection, sync, log }: WriterOptions): Wri
   let needsRecovery = false
   let recoveryTimer: NodeJS.Timeout | undefined
   const statements = { ...bindStatements(connection), lock: () => undefined }
+  const within = oneWithinTime(WRITE_BODY_MAX_MS)
 
   /** Started when there is work and not yet running; it never rejects. */
   async function run(): Promise<void> {
     isRunning = true
     while (queue.length > 0 || needsRecovery) {
-      // Requests that arrived together get the chance to queue up for the same group.
-      await nextTurn()
+      await gather()
       try {
         rollBack()
         if (needsRecovery) await recover()
@@ -84,12 +87,24 @@ export function groupCommitWriter({ connection, sync, log }: WriterOptions): Wri
     isRunning = false
   }
 
+  /** Requests that arrive together get the chance to queue up for the same group, as long as each turn brings more. */
+  async function gather(): Promise<void> {
+    let before: number
+    do {
+      before = queue.length
+      await nextTurn()
+    } while (queue.length > before && queue.length < GROUP_MAX)
+  }
+
   async function runGroup(): Promise<void> {
     const group: Finished[] = []
     while (group.length < GROUP_MAX) {
       const job = queue.shift()
       if (job === undefined) break
+      const changeCount = connection.changeCount
       const finished = { job, outcome: await runJob(job) }
+      const isToUndo = !finished.outcome.ok && !job.isApart && connection.changeCount !== changeCount
+      if (isToUndo && connection.inTransaction) return runApart([...group, finished])
       if (!connection.inTransaction) {
         // SQLite gave up the whole transaction: the others have to run again without the one that caused it.
         queue.unshift(...group.map((earlier) => earlier.job))
@@ -114,11 +129,19 @@ export function groupCommitWriter({ connection, sync, log }: WriterOptions): Wri
     if (!isSyncing) void syncCommitted()
   }
 
+  /** The last of them failed and has left something behind. */
+  function runApart(group: readonly Finished[]): void {
+    rollBack()
+    for (const { job } of group) job.isApart = true
+    queue.unshift(...group.map(({ job }) => job))
+  }
+
   async function runJob(job: Job): Promise<Outcome<unknown>> {
+    if (!job.isApart) return runBody(statements, job.body, within)
     let outcome: Outcome<unknown> | undefined
     try {
       connection.run('SAVEPOINT body', [])
-      outcome = await runBody(statements, job.body, WRITE_BODY_MAX_MS)
+      outcome = await runBody(statements, job.body, within)
       if (!outcome.ok && connection.inTransaction) connection.run('ROLLBACK TO body', [])
       if (connection.inTransaction) connection.run('RELEASE body', [])
       return outcome

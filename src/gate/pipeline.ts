@@ -1,8 +1,9 @@
 import type { Db, Tx } from '../db/db.js'
-import { jsonContentType, parseJson, readBody, startBody } from '../http/body.js'
+import { bodyAtHand, jsonContentType, parseJson, readBody, startBody } from '../http/body.js'
 import type { Exchange } from '../http/exchange.js'
 import type { ObjectRow } from '../db/objects.js'
 import type { ContentState } from '../model/content-state.js'
+import { Failure } from '../model/failures.js'
 import { weakTag } from '../model/tags.js'
 import type { Version } from '../model/version.js'
 import { checkConsistency } from './affinity.js'
@@ -74,6 +75,18 @@ export interface Gate {
     handle: (passed: Passed<Input, N>) => Promise<T>,
     steps?: Steps<Input>,
   ): Promise<T>
+  /**
+   * The token of a request that need not be checked before its body, because it was good a moment ago; undefined for every
+   * other. Who shows no good token must not get as far as the lock of those who write.
+   */
+  trusted(exchange: Exchange, version: Version): Admitted | undefined
+  /** For requests that are at hand as a whole: every check and the handler in the one transaction that writes. */
+  atOnce<Input extends object, N extends Needs, T>(
+    admitted: Admitted,
+    rule: Rule<Input, N>,
+    makeInput: () => Input,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+  ): Promise<T>
   /** For requests that are checked twice, before and after their body: the first time, from the token on. */
   opening<Input extends object, N extends Needs, T>(
     incoming: Incoming,
@@ -106,7 +119,13 @@ export interface GateOptions {
   readonly stateOf: (tx: Tx, caller: Caller, file: ObjectRow) => Promise<ContentState>
 }
 
+/** Beyond these they are forgotten, and checked before their bodies again. */
+const TRUSTED_TOKENS_MAX = 1_000
+
 export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
+  /** Hashes of tokens that were good when they were last looked at. What they are worth now, each transaction says. */
+  const trustedTokens = new Set<string>()
+
   /** Everything between the syntax of a request and its handler. */
   async function pass<Input extends object, N extends Needs>(
     tx: Tx,
@@ -153,19 +172,67 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   }
 
   /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
-  async function admit(exchange: Exchange, version: Version): Promise<Admitted> {
-    const admitted = shown(exchange, version)
-    await db.read((tx) => auth.authenticate(tx, admitted.tokenHash, exchange, version))
+  async function admit({ tokenHash, exchange, version }: Admitted): Promise<void> {
+    trustedTokens.delete(tokenHash)
+    await db.read((tx) => auth.authenticate(tx, tokenHash, exchange, version))
+    trust(tokenHash)
     checkConsistency(exchange, nodeId)
-    return admitted
+  }
+
+  function trust(tokenHash: string): void {
+    if (trustedTokens.size >= TRUSTED_TOKENS_MAX) trustedTokens.clear()
+    trustedTokens.add(tokenHash)
+  }
+
+  /** The input of a request whose body is at hand. */
+  async function completeInput<Input extends object, N extends Needs>(
+    admitted: Admitted,
+    incoming: Incoming,
+    rule: Rule<Input, N>,
+    bytes: Buffer,
+    judge: ((input: Input) => void) | undefined,
+  ): Promise<Input> {
+    try {
+      let input = rule.input(incoming)
+      if (rule.body !== undefined) {
+        jsonContentType(incoming.exchange)
+        input = rule.body(parsed(incoming.exchange, bytes), input)
+      }
+      judge?.(input)
+      return input
+    } catch (error) {
+      await admit(admitted)
+      throw error
+    }
   }
 
   const gate: Gate = {
+    trusted(exchange, version) {
+      const admitted = shown(exchange, version)
+      return trustedTokens.has(admitted.tokenHash) ? admitted : undefined
+    },
+
+    async atOnce(admitted, rule, makeInput, handle) {
+      let hasBegun = false
+      try {
+        return await db.write(async (tx) => {
+          hasBegun = true
+          return handle(await pass(tx, admitted, rule, makeInput, true))
+        })
+      } catch (error) {
+        const isRefused = error instanceof Failure && error.kind === 'unauthorized'
+        // Where nothing can be written, the next request is told first what its token is worth.
+        if (!hasBegun || isRefused) trustedTokens.delete(admitted.tokenHash)
+        throw error
+      }
+    },
+
     async opening(incoming, version, rule, handle) {
       const { exchange } = incoming
       const admitted = shown(exchange, version, rule.queryToken)
       return reading(async (tx, canWrite) => {
         const passed = await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)
+        trust(admitted.tokenHash)
         return { admitted, input: passed.input, result: await handle(passed) }
       })
     },
@@ -184,7 +251,16 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
           handle(await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)),
         )
       }
-      const admitted = await admit(exchange, version)
+      const admitted = shown(exchange, version)
+      if (steps?.prepare === undefined && trustedTokens.has(admitted.tokenHash)) {
+        const bytes =
+          rule.body === undefined ? NOTHING : await bodyAtHand(exchange, exchange.limits.jsonBytes)
+        if (bytes !== undefined) {
+          const input = await completeInput(admitted, incoming, rule, bytes, steps?.judge)
+          return gate.atOnce(admitted, rule, () => input, handle)
+        }
+      }
+      await admit(admitted)
       let input = rule.input(incoming)
       if (rule.body !== undefined) {
         jsonContentType(exchange)
@@ -192,7 +268,7 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
         if (exchange.expectsContinue) await gate.reading(admitted, rule, input, () => Promise.resolve())
         startBody(exchange)
         const bytes = await readBody(exchange, exchange.limits.jsonBytes)
-        input = rule.body(parseJson(bytes, exchange.limits.jsonDepth, exchange.limits.jsonKeys), input)
+        input = rule.body(parsed(exchange, bytes), input)
       }
       steps?.judge?.(input)
       if (steps?.prepare !== undefined) {
@@ -203,6 +279,12 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     },
   }
   return gate
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function parsed({ limits }: Exchange, bytes: Buffer): unknown {
+  return parseJson(bytes, limits.jsonDepth, limits.jsonKeys)
 }
 
 /** A rule with a condition has a need named `object`. */

@@ -61,6 +61,20 @@ export async function readBody(
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, receivedBytes)
 }
 
+/**
+ * The body, if it came together with the head and is not longer than the limit; it is read then. Undefined: it is still
+ * to be read.
+ */
+export async function bodyAtHand(exchange: Exchange, limitBytes: number): Promise<Buffer | undefined> {
+  const { req } = exchange
+  if (exchange.expectsContinue) return undefined
+  if (bodyLength(exchange) === 0) return NOTHING
+  // What came in one piece with the head has been taken apart by then.
+  if (!req.complete) await new Promise(setImmediate)
+  if (!req.complete || req.destroyed || req.readableLength > limitBytes) return undefined
+  return (req.read() as Buffer | null) ?? NOTHING
+}
+
 /** More than any form of ours takes. */
 const SMALL_FORM_BYTES = 65_536
 

@@ -21,49 +21,51 @@ export type Arrived = { readonly hash: string; readonly size: number } & (
 export interface Contents {
   /** Makes the arrived content the content of the file: the one step that a reader can see. */
   replace(tx: Tx, grant: WriteGrant<'file'>, arrived: Arrived): Promise<ObjectRow>
+  /** The same for content for which nobody has looked for room yet. */
+  accept(tx: Tx, grant: WriteGrant<'file'>, arrived: Arrived): Promise<ObjectRow>
 }
 
 export function contents(deps: ServiceDeps, space: Space): Contents {
+  async function put(tx: Tx, grant: WriteGrant<'file'>, arrived: Arrived): Promise<ObjectRow> {
+    const { object } = grant
+    const nowMs = deps.now()
+    if (await insertBlob(tx, arrived, nowMs)) await addNodeUse(tx, deps.nodeId, arrived.size)
+    else if (arrived.place !== null) await takeNewCopy(tx, deps, arrived.hash, arrived.place)
+    if (arrived.place !== null) await holdCopy(tx, deps, arrived, arrived.copy)
+    const changed = await setContent(tx, object, {
+      hash: arrived.hash,
+      size: arrived.size,
+      modifiedMs: nowMs,
+    })
+    await addStoreUse(tx, object.sid, arrived.size - (object.size ?? 0))
+    if (object.content !== null && object.content !== arrived.hash) {
+      await releaseContents(tx, deps, [object.content])
+      tx.afterCommit(() => deps.signal({ sid: object.sid }))
+    }
+    await record(tx, grant.caller, {
+      atMs: nowMs,
+      action: 'file.content',
+      subject: formatId(object.sid, object.oid),
+      before: { content: object.content, size: object.size },
+      after: { content: arrived.hash, size: arrived.size },
+    })
+    return changed
+  }
+
   return {
     async replace(tx, grant, arrived) {
-      const { object } = grant
-      const nowMs = deps.now()
-      await checkRoom(tx, deps, space, grant, arrived)
-      if (await insertBlob(tx, arrived, nowMs)) await addNodeUse(tx, deps.nodeId, arrived.size)
-      else if (arrived.place !== null) await takeNewCopy(tx, deps, arrived.hash, arrived.place)
-      if (arrived.place !== null) await holdCopy(tx, deps, arrived, arrived.copy)
-      const changed = await setContent(tx, object, {
-        hash: arrived.hash,
-        size: arrived.size,
-        modifiedMs: nowMs,
-      })
-      await addStoreUse(tx, object.sid, arrived.size - (object.size ?? 0))
-      if (object.content !== null && object.content !== arrived.hash) {
-        await releaseContents(tx, deps, [object.content])
-        tx.afterCommit(() => deps.signal({ sid: object.sid }))
-      }
-      await record(tx, grant.caller, {
-        atMs: nowMs,
-        action: 'file.content',
-        subject: formatId(object.sid, object.oid),
-        before: { content: object.content, size: object.size },
-        after: { content: arrived.hash, size: arrived.size },
-      })
-      return changed
+      if (arrived.size > (await space.freeForUser(tx, grant))) throw outOfSpace()
+      const left = await space.claimable(tx)
+      if (arrived.size > left && !(await isHere(tx, deps, arrived))) throw outOfSpace()
+      return put(tx, grant, arrived)
+    },
+
+    async accept(tx, grant, arrived) {
+      if (arrived.size > (await space.freeForUser(tx, grant))) throw outOfSpace()
+      if (arrived.size > (await space.claimableOnDisk(tx))) throw outOfSpace()
+      return put(tx, grant, arrived)
     },
   }
-}
-
-async function checkRoom(
-  tx: Tx,
-  deps: ServiceDeps,
-  space: Space,
-  grant: WriteGrant<'file'>,
-  arrived: Arrived,
-): Promise<void> {
-  if (arrived.size > (await space.freeForUser(tx, grant))) throw outOfSpace()
-  const left = await space.claimable(tx)
-  if (arrived.size > left && !(await isHere(tx, deps, arrived))) throw outOfSpace()
 }
 
 /** Whether the content takes no more room than it has already. */

@@ -14,6 +14,8 @@ export const UNFINISHED_BYTES_MIN = 256 * 1024 * 1024
 export interface Space {
   /** Bytes that the node's capacity leaves; until the end of the transaction nobody else takes them. */
   claimable(tx: Tx): Promise<number>
+  /** The same of what capacity and disk leave. */
+  claimableOnDisk(tx: Tx): Promise<number>
   /** Bytes that the node can still take: its capacity and its disk. */
   freeOnNode(tx: Tx): Promise<number>
   /** The same, with a number that changes with what the node holds in its own copy. */
@@ -39,20 +41,28 @@ export function space(deps: ServiceDeps): Space {
     return Math.max(0, node.capacity - used - (await sumStagedBytes(tx, deps.nodeId)))
   }
 
+  /** What capacity leaves, where the disk leaves as much. */
+  function onDisk(capacityBytes: number): number {
+    return Math.min(capacityBytes, Math.max(0, deps.diskFreeBytes()))
+  }
+
   async function look(tx: Tx): Promise<{ freeBytes: number; heldRev: number }> {
     const node = await findNode(tx, deps.nodeId)
-    const freeBytes = Math.min(await capacityLeft(tx, node), Math.max(0, deps.diskFreeBytes()))
-    return { freeBytes, heldRev: node?.held_rev ?? 0 }
+    return { freeBytes: onDisk(await capacityLeft(tx, node)), heldRev: node?.held_rev ?? 0 }
+  }
+
+  async function claimable(tx: Tx): Promise<number> {
+    const node = await findNode(tx, deps.nodeId)
+    if (node === undefined || node.capacity === null) return Number.MAX_SAFE_INTEGER
+    // What a local copy holds is the node's own; content that is read through is that of all nodes.
+    await tx.lock('nodes', ...(deps.replica === undefined ? await listNodeIds(tx) : [deps.nodeId]))
+    return capacityLeft(tx, await findNode(tx, deps.nodeId))
   }
 
   return {
-    async claimable(tx) {
-      const node = await findNode(tx, deps.nodeId)
-      if (node === undefined || node.capacity === null) return Number.MAX_SAFE_INTEGER
-      // What a local copy holds is the node's own; content that is read through is that of all nodes.
-      await tx.lock('nodes', ...(deps.replica === undefined ? await listNodeIds(tx) : [deps.nodeId]))
-      return capacityLeft(tx, await findNode(tx, deps.nodeId))
-    },
+    claimable,
+
+    claimableOnDisk: async (tx) => onDisk(await claimable(tx)),
 
     look,
 

@@ -64,6 +64,8 @@ export interface Uploads {
     feed: Feed,
     bounds: { exactBytes: number | undefined; roomBytes: number },
   ): Promise<Outcome>
+  /** Whole content that is at hand and fits into the database. Nothing else has been asked about it. */
+  small(tx: Tx, grant: WriteGrant<'file'>, arrived: Arrived): Promise<Outcome>
   firstChunk(authorized: Authorized, feed: Feed, plan: Chunk, roomBytes: number): Promise<Outcome>
   nextChunk(
     authorized: Authorized,
@@ -284,6 +286,11 @@ export function uploads(deps: ServiceDeps, db: Db, contents: Contents): Uploads 
     async whole(authorized, feed, bounds) {
       const arrived = await receiveWhole(deps, feed, bounds)
       return arrived === 'lost' ? { kind: 'lost' } : store(authorized, arrived, undefined)
+    },
+
+    async small(tx, grant, arrived) {
+      await contents.accept(tx, grant, arrived)
+      return { kind: 'stored', hash: arrived.hash }
     },
 
     async firstChunk(authorized, feed, plan, roomBytes) {

@@ -1,219 +1,11 @@
 /** Each case breaks two rules at once and must see the earlier one; nothing may be changed by any of them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CallOptions } from '../support/client.js'
 import { ENGINES } from '../support/engines.js'
 import { startServer, type TestServer } from '../support/server.js'
+import type { Wire } from '../http/support.js'
 import { bearer, openWire, readAnswer, requestText } from '../support/wire.js'
+import { CASES, CHANGES, UPLOAD_CASES, type Who } from './order-table.js'
 import { expectError, unchanged, unknownId } from './support.js'
-
-type Who = 'nobody' | 'garbage' | 'owner' | 'reader' | 'scopeless' | 'stranger' | 'limited'
-
-interface Case {
-  readonly title: string
-  readonly who: Who
-  readonly method: string
-  /** FILE, FOLDER, BELOW and UNKNOWN stand for identifiers. */
-  readonly path: string
-  readonly version?: string
-  readonly options?: CallOptions
-  readonly status: number
-  readonly ids: string
-}
-
-const BROKEN = { body: '{"name":', headers: { 'Content-Type': 'application/json' } }
-const XML = { body: '<a/>', headers: { 'Content-Type': 'application/xml' } }
-const STALE = { 'If-Match': '"stale"' }
-const OTHER_NODE = { 'Endpoint-Consistency': 'strict', Cookie: `route=${'ab'.repeat(16)}` }
-
-const CASES: readonly Case[] = [
-  row(
-    'an unknown path, version and method without a token',
-    'nobody',
-    'PATCH /nope',
-    404,
-    '[HTTP-66]',
-    {},
-    '9.9',
-  ),
-  row('an unknown path and a wrong method', 'nobody', 'DELETE /nope', 404, '[HTTP-66]'),
-  row('an unsupported version without a token', 'nobody', 'GET /folders/root', 404, '[HTTP-67]', {}, '1.7'),
-  row('a wrong method without a token', 'nobody', 'PATCH /folders/root', 405, '[HTTP-68]'),
-  row('a wrong method with a garbage token', 'garbage', 'DELETE /folders', 405, '[HTTP-68]'),
-  row('no token and a malformed id', 'nobody', 'GET /folders/bla', 401, '[HTTP-69]'),
-  row('no token and a broken parameter', 'nobody', 'GET /folders/root?fields=%zz', 401, '[HTTP-69]'),
-  row('no token and a malformed Content-Range', 'nobody', 'PUT /files/FILE/content', 401, '[HTTP-69]', {
-    headers: { 'Content-Range': 'bytes x' },
-  }),
-  row('no token and a wrong content type', 'nobody', 'POST /folders', 401, '[HTTP-69]', XML),
-  row('no token and a broken body', 'garbage', 'POST /folders', 401, '[HTTP-69]', BROKEN),
-  row('a malformed id and a wrong content type', 'owner', 'PUT /folders/bla', 400, '[HTTP-70]', XML),
-  row('a wrong content type and a broken body', 'owner', 'POST /folders', 415, '[HTTP-71]', XML),
-  row('a wrong content type and a missing scope', 'scopeless', 'PUT /folders/FOLDER', 415, '[HTTP-71]', XML),
-  row('a broken body and a missing scope', 'reader', 'POST /folders', 400, '[HTTP-72]', BROKEN),
-  row('a missing key and a missing scope', 'reader', 'POST /files', 400, '[HTTP-72]', {
-    json: { name: 'x' },
-  }),
-  row('an invalid name and a missing scope', 'scopeless', 'PUT /files/FILE', 400, '[HTTP-72]', {
-    json: { name: 'a/b' },
-  }),
-  row('an empty body and a missing scope', 'reader', 'PUT /folders/FOLDER', 400, '[HTTP-72]', { json: {} }),
-  row(
-    'a broken parameter and a missing scope',
-    'scopeless',
-    'GET /folders/root?fields=%zz',
-    400,
-    '[HTTP-73]',
-  ),
-  row(
-    'a malformed Content-Range and a missing scope',
-    'reader',
-    'PUT /files/FILE/content',
-    400,
-    '[HTTP-73]',
-    {
-      headers: { 'Content-Range': 'bytes x' },
-    },
-  ),
-  row('a missing scope and an unknown object', 'scopeless', 'GET /folders/UNKNOWN', 403, '[HTTP-74]'),
-  row(
-    'a missing scope and an object of somebody else',
-    'scopeless',
-    'GET /files/FOREIGN/content',
-    403,
-    '[HTTP-74]',
-  ),
-  row(
-    'a missing scope for a write and an unknown object',
-    'reader',
-    'DELETE /files/UNKNOWN',
-    403,
-    '[HTTP-74]',
-  ),
-  row(
-    'a missing scope for an upload and an unknown object',
-    'reader',
-    'PUT /files/UNKNOWN/content',
-    403,
-    '[HTTP-74]',
-  ),
-  row('an invisible object and no right to write it', 'stranger', 'DELETE /files/FILE', 404, '[HTTP-75]'),
-  row('an invisible folder and no right to write into it', 'stranger', 'POST /files', 404, '[HTTP-75]', {
-    json: { name: 'x', parent: 'FOLDER' },
-  }),
-  row(
-    'a token that does not reach the object and a stale If-Match',
-    'limited',
-    'DELETE /files/FILE',
-    403,
-    '[HTTP-76]',
-    {
-      headers: STALE,
-    },
-  ),
-  row('an unknown object and a stale If-Match', 'owner', 'DELETE /folders/UNKNOWN', 404, '[HTTP-77]', {
-    headers: STALE,
-  }),
-  row(
-    'an unknown file and a stale If-Match on its content',
-    'owner',
-    'PUT /files/UNKNOWN/content',
-    404,
-    '[HTTP-77]',
-    {
-      headers: STALE,
-    },
-  ),
-  row('a stale If-Match and a taken name', 'owner', 'PUT /folders/FOLDER', 412, '[HTTP-78]', {
-    headers: STALE,
-    json: { name: 'file.txt' },
-  }),
-  row('a stale If-Match and a move into itself', 'owner', 'PUT /folders/FOLDER', 412, '[HTTP-78]', {
-    headers: STALE,
-    json: { parent: 'BELOW' },
-  }),
-  row('a stale If-Match and the deletion of the root', 'owner', 'DELETE /folders/root', 412, '[HTTP-78]', {
-    headers: STALE,
-  }),
-  row('an unknown object and an unknown parent', 'owner', 'PUT /files/UNKNOWN', 404, '[HTTP-79]', {
-    json: { parent: 'UNKNOWN' },
-    headers: STALE,
-  }),
-  row('an unknown parent and a stale If-Match', 'owner', 'PUT /files/FILE', 404, '[HTTP-79]', {
-    json: { parent: 'UNKNOWN' },
-    headers: STALE,
-  }),
-  row('an object out of reach and an unknown parent', 'limited', 'PUT /files/FILE', 403, '[HTTP-79]', {
-    json: { parent: 'UNKNOWN' },
-  }),
-  row(
-    'a writable object, a parent out of reach and a stale If-Match',
-    'limited',
-    'PUT /folders/BELOW',
-    403,
-    '[HTTP-79]',
-    {
-      json: { parent: 'root' },
-      headers: STALE,
-    },
-  ),
-  row('another node and no token', 'nobody', 'GET /folders/root', 401, '[HTTP-81]', { headers: OTHER_NODE }),
-  row('another node and a garbage token', 'garbage', 'GET /folders/root', 401, '[HTTP-81]', {
-    headers: OTHER_NODE,
-  }),
-  row('another node and a malformed id', 'owner', 'GET /folders/bla', 503, '[HTTP-81]', {
-    headers: OTHER_NODE,
-  }),
-  row('another node and a broken parameter', 'owner', 'GET /folders/root?fields=%zz', 503, '[HTTP-81]', {
-    headers: OTHER_NODE,
-  }),
-  row('another node and a missing scope', 'scopeless', 'GET /folders/root', 503, '[HTTP-81]', {
-    headers: OTHER_NODE,
-  }),
-  row('another node and an unknown object', 'owner', 'DELETE /files/UNKNOWN', 503, '[HTTP-81]', {
-    headers: OTHER_NODE,
-  }),
-  row('another node and a malformed Content-Range', 'owner', 'PUT /files/FILE/content', 503, '[HTTP-81]', {
-    headers: { ...OTHER_NODE, 'Content-Range': 'x' },
-  }),
-  row('another node and a broken body', 'owner', 'POST /folders', 503, '[HTTP-81]', {
-    ...BROKEN,
-    headers: { ...BROKEN.headers, ...OTHER_NODE },
-  }),
-]
-
-function row(
-  title: string,
-  who: Who,
-  line: string,
-  status: number,
-  ids: string,
-  options: CallOptions = {},
-  version = '1.3',
-): Case {
-  const [method = '', path = ''] = line.split(' ')
-  return { title, who, method, path, version, options, status, ids }
-}
-
-const UPLOAD_CASES: readonly [
-  title: string,
-  who: Who,
-  id: string,
-  headers: Record<string, string>,
-  status: number,
-][] = [
-  ['a missing scope', 'reader', 'FILE', {}, 403],
-  ['an invisible file', 'stranger', 'FILE', {}, 404],
-  ['an unknown file', 'owner', 'UNKNOWN', {}, 404],
-  ['a file out of reach', 'limited', 'FILE', {}, 403],
-  ['a stale If-Match', 'owner', 'FILE', STALE, 412],
-  [
-    'an unknown Upload-ID',
-    'owner',
-    'FILE',
-    { 'Upload-ID': 'ab'.repeat(32), 'Content-Range': 'bytes 0-1999/*' },
-    400,
-  ],
-]
 
 describe.each(ENGINES)('of two broken rules the earlier one is answered on %s', (engine) => {
   let server: TestServer
@@ -315,6 +107,86 @@ describe.each(ENGINES)('of two broken rules the earlier one is answered on %s', 
     wire.send('0123456789')
     expect((await wire.answer('PUT')).status).toBe(204)
     await api.delete(`/files/${file}`)
+  }
+
+  test.each(CHANGES)(
+    '$title is $status also where the token is known and the body comes with the head $ids',
+    async ({ who, method, path, version, options = {}, status }) => {
+      const { json, body = '' } = options
+      const text = json === undefined ? (body as string) : filled(JSON.stringify(json))
+      const headers = Object.entries(options.headers ?? {}).map(
+        ([name, value]) => `${name}: ${String(value)}`,
+      )
+      const wire = await knownWire(tokens[who] ?? '')
+      await unchanged(server, async () => {
+        wire.send(inOnePiece(`${method} /api/v${version}${filled(path)}`, tokens[who] ?? '', text, headers))
+        expectError(await readAnswer(wire, method), status)
+      })
+    },
+  )
+
+  test.each(UPLOAD_CASES)(
+    '%s comes before a lack of space also where the token is known and the body comes with the head [HTTP-82]',
+    async (_, who, id, given, status) => {
+      const headers = Object.entries(given).map(([name, value]) => `${name}: ${value}`)
+      const line = `PUT /api/v1.3/files/${filled(id)}/content`
+      const wire = await knownWire(tokens[who] ?? '')
+      await unchanged(server, async () => {
+        wire.send(inOnePiece(line, tokens[who] ?? '', 'x'.repeat(2000), headers))
+        expectError(await readAnswer(wire, 'PUT'), status)
+      })
+    },
+  )
+
+  test('content that comes with its head needs room, and one that is here already as much [HTTP-82] [ERR-17]', async () => {
+    const api = server.client(tokens.owner)
+    const [full, second] = [await api.file('full.txt', 'root', 'x'.repeat(800)), await api.file('second.txt')]
+    const wire = await knownWire(tokens.owner ?? '')
+    for (const length of [801, 800]) {
+      const text = 'x'.repeat(length)
+      wire.send(inOnePiece(`PUT /api/v1.3/files/${second}/content`, tokens.owner ?? '', text))
+      expectError(await readAnswer(wire, 'PUT'), 507)
+      const late = await openWire(server)
+      late.send(requestText(`PUT /api/v1.3/files/${second}/content`, lengthOf(tokens.owner ?? '', text)))
+      expectError(await readAnswer(late, 'PUT'), 507)
+    }
+    wire.send(inOnePiece(`PUT /api/v1.3/files/${second}/content`, tokens.owner ?? '', 'fits'))
+    expect((await readAnswer(wire, 'PUT')).status).toBe(204)
+    expect((await api.get(`/files/${second}/content`)).body.toString()).toBe('fits')
+    for (const id of [full, second]) await api.delete(`/files/${id}`)
+  })
+
+  test('a token that is known is worth nothing from the moment it is revoked [HTTP-69]', async () => {
+    const { token, api } = await server.person()
+    const file = await api.file('mine.txt')
+    const wire = await knownWire(token)
+    await server.revoke(token)
+    await unchanged(server, async () => {
+      for (let again = 0; again < 2; again++) {
+        wire.send(inOnePiece(`PUT /api/v1.3/files/${file}/content`, token, 'late'))
+        expectError(await readAnswer(wire, 'PUT'), 401)
+        wire.send(inOnePiece('POST /api/v1.3/folders', token, '{"name":"late","parent":"root"}'))
+        expectError(await readAnswer(wire, 'POST'), 401)
+      }
+    })
+  })
+
+  /** A connection to a process that has just looked at the token. */
+  async function knownWire(token: string): Promise<Wire> {
+    const wire = await openWire(server)
+    wire.send(inOnePiece('POST /api/v1.3/folders', token, '{'))
+    expectError(await readAnswer(wire, 'POST'), 400)
+    return wire
+  }
+
+  function inOnePiece(line: string, token: string, text: string, headers: readonly string[] = []): string {
+    const isTyped = headers.some((header) => header.startsWith('Content-Type'))
+    const type = isTyped || !text.startsWith('{') ? [] : ['Content-Type: application/json']
+    return requestText(line, [...lengthOf(token, text), ...type, ...headers], text)
+  }
+
+  function lengthOf(token: string, text: string): string[] {
+    return [bearer(token), `Content-Length: ${Buffer.byteLength(text)}`]
   }
 
   test('a refusal for want of a token does not wait for the body [HTTP-83]', async () => {

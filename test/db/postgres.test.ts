@@ -41,12 +41,17 @@ describe('the PostgreSQL driver', () => {
   it('runs a write again that a deadlock ended, without the effects of the failed try', async () => {
     let effects = 0
     let runs = 0
+    let holding = 0
+    let everybodyHolds: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (everybodyHolds = resolve))
     const both = (first: string, second: string): Promise<void> =>
       db.write(async (tx) => {
         runs += 1
         tx.afterCommit(() => (effects += 1))
         await increment(tx, first)
-        await new Promise((resolve) => setTimeout(resolve, 50))
+        holding += 1
+        if (holding === 2) everybodyHolds()
+        await held
         await increment(tx, second)
       })
     await Promise.all([both('a', 'b'), both('b', 'a')])

@@ -62,6 +62,33 @@ describe('the SQLite driver', () => {
     expect(await db.read((tx) => tx.get('SELECT COUNT(*) AS total FROM visits'))).toEqual({ total: 60 })
   })
 
+  it('undoes what a failed body changed and nothing else, and runs the others of its group again in their order', async () => {
+    const db = await open()
+    await db.write(createTable)
+    const runs: string[] = []
+    const write = (name: string, body: (tx: Tx) => Promise<unknown>): Promise<unknown> =>
+      db.write((tx) => {
+        runs.push(name)
+        return body(tx)
+      })
+    const settled = await Promise.allSettled([
+      write('a', insert('a')),
+      write('b', async (tx) => {
+        await insert('b')(tx)
+        throw new Error('no')
+      }),
+      write('c', async (tx) => insert(`c after ${(await tx.all('SELECT name FROM counters')).length}`)(tx)),
+      write('d', async (tx) => {
+        await tx.get('SELECT name FROM counters')
+        throw new Error('never')
+      }),
+      write('e', insert('e')),
+    ])
+    expect(settled.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, false, true])
+    expect(await names(db)).toEqual(['a', 'c after 1', 'e'])
+    expect(runs.join('')).toBe('ababcde')
+  })
+
   it('acknowledges a write only after a sync that began after its commit', async () => {
     const syncs: (() => void)[] = []
     let isHeld = false
