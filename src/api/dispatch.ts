@@ -35,7 +35,7 @@ const PREFIX_SEGMENTS = 2
 export function apiDoor(
   api: ApiDeps,
   options: { legacyVersions: boolean },
-): (exchange: Exchange) => Promise<void> {
+): (exchange: Exchange) => void | Promise<void> {
   const versions = options.legacyVersions ? [V1_0, V1_1, V1_2, V1_3, V1_4] : [V1_0, V1_3, V1_4]
   const served = new Map<string, ServedVersion>(
     versions.map((version) => [
@@ -45,31 +45,40 @@ export function apiDoor(
   )
   const cookie = routeCookie(api.service.nodeId)
 
-  return async (exchange) => {
+  return (exchange) => {
     exchange.extraHeaders['Set-Cookie'] = cookie
     const segments = splitPath(exchange.path)
     const prefix = segments[1] ?? ''
     const current = served.get(prefix)
     try {
       if (current === undefined) throw unknownVersion(prefix)
-      await serve(exchange, current, segments)
+      const serving = serve(exchange, current, segments)
+      return serving?.catch((error: unknown) => refuse(exchange, current, error))
     } catch (error) {
-      if (error instanceof ConnectionLost) exchange.res.destroy()
-      else if (error instanceof Failure && !exchange.res.headersSent) {
-        const isOld = current !== undefined && compareVersions(current.version, V1_3) < 0
-        replyFailure(exchange, error, { storageAsInternal: isOld })
-      } else throw error
+      refuse(exchange, current, error)
     }
   }
 
-  async function serve(
+  function refuse(exchange: Exchange, current: ServedVersion | undefined, error: unknown): void {
+    if (error instanceof ConnectionLost) exchange.res.destroy()
+    else if (error instanceof Failure && !exchange.res.headersSent) {
+      const isOld = current !== undefined && compareVersions(current.version, V1_3) < 0
+      replyFailure(exchange, error, { storageAsInternal: isOld })
+    } else throw error
+  }
+
+  /** Without a promise when the answer is known already: most requests repeat others, and promises cost time. */
+  function serve(
     exchange: Exchange,
     { version, table, views }: ServedVersion,
     segments: string[],
-  ): Promise<void> {
+  ): undefined | Promise<void> {
     const found = table.find(segments, PREFIX_SEGMENTS)
     if (found === undefined) throw notInThisVersion()
-    if (exchange.method === 'OPTIONS') return replyEmpty(exchange, 204, { Allow: allowed(found.methods) })
+    if (exchange.method === 'OPTIONS') {
+      replyEmpty(exchange, 204, { Allow: allowed(found.methods) })
+      return undefined
+    }
     const method = (exchange.method === 'HEAD' ? 'GET' : exchange.method) as Method
     const route = found.methods.get(method)
     if (route === undefined) {
@@ -78,13 +87,15 @@ export function apiDoor(
         Allow: allowed(found.methods),
       })
     }
-    const answer = await route.serve({
+    const answer = route.serve({
       api,
       incoming: { exchange, version, params: found.params },
       version,
       views,
     })
-    if (answer !== undefined) send(exchange, answer)
+    if (answer instanceof Promise) return answer.then((late) => late && send(exchange, late))
+    send(exchange, answer)
+    return undefined
   }
 }
 

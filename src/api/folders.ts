@@ -57,6 +57,7 @@ export const FOLDER_ROUTES: readonly Route[] = [
     rule: {
       effect: 'read',
       needs: { object: { right: 'read', kind: 'folder', from: 'id' } },
+      recalls: true,
       input: (incoming) => ({ id: pathId(incoming).id, fields: wantedFields(incoming, ON_DEMAND) }),
     },
     doc: {

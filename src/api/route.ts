@@ -52,7 +52,7 @@ export interface Call {
 export interface Answer {
   readonly status: number
   readonly json?: string | Buffer
-  readonly headers?: Record<string, string>
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A query parameter or request header that only some versions know. */
@@ -127,7 +127,8 @@ export interface Route {
   readonly access: 'token'
   readonly rule: Rule<object, Needs>
   readonly doc: RouteDoc
-  readonly serve: (call: Call) => Promise<void | Answer>
+  /** Gives its answer at once where it is known already. */
+  readonly serve: (call: Call) => Answer | Promise<void | Answer>
 }
 
 /** A row whose handler runs in the transaction of the gate and whose answer is at hand as a whole. */

@@ -137,13 +137,16 @@ export async function buildServer(
   const pages = signInDoor(settings, deps, db, (exchange) => baseUrlOf(settings, exchange), tls?.cert)
   const note = logRequests(log)
 
-  async function handle(exchange: Exchange): Promise<void> {
+  function handle(exchange: Exchange): void | Promise<void> {
     exchange.res.once('close', () => {
       counted.count(exchange)
       note(exchange)
     })
     if (isPreflight(exchange)) return replyPreflight(exchange)
-    if (exchange.path.startsWith('/api/')) return door(exchange)
+    return exchange.path.startsWith('/api/') ? door(exchange) : handleOther(exchange)
+  }
+
+  async function handleOther(exchange: Exchange): Promise<void> {
     try {
       if (await health(exchange)) return
       if (reference(exchange)) return

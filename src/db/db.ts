@@ -40,9 +40,15 @@ export interface Db {
   readonly engine: 'sqlite' | 'postgres'
   /**
    * Runs the body on one consistent snapshot; statements that change anything fail. The body may run more than once: what
-   * it does besides reading must bear that.
+   * it does besides reading must bear that. What it gives may be kept under a name for recall(): then it must follow
+   * from that name and from the database alone, be small, and never be changed by anybody.
    */
-  read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  read<T>(body: (tx: Tx) => Promise<T>, keptAs?: string): Promise<T>
+  /**
+   * What a read gave that was to be kept under this name, at once, if nothing at all was committed since. An engine may
+   * forget it at any time or keep nothing, so undefined says nothing.
+   */
+  recall(name: string): unknown
   /**
    * Runs the body in a transaction and resolves when its changes are durable. The body may run more than once and
    * therefore acts through `tx` alone. What it throws rolls its changes back and rejects the promise. Rejected with

@@ -5,6 +5,8 @@
  * connection has committed anything since (`PRAGMA data_version`), and the first commit ends the life of all of them. A
  * look that finds everything among them opens no transaction. One that has used some and then needs more opens one,
  * and begins again if something was committed meanwhile: what it gives comes from one snapshot in any case.
+ *
+ * What a whole look gave is kept in the same way where it is wanted again: then one question to SQLite is the answer.
  */
 import type { Value } from './db.js'
 import type { Connection } from './sqlite-connection.js'
@@ -13,6 +15,8 @@ import type { Statements } from './body.js'
 /** Beyond these the rows are forgotten and gathered anew. */
 const KEPT_ROWS_MAX = 4_000
 const KEPT_CHARS_MAX = 4_096
+const KEPT_OUTCOMES_MAX = 4_000
+const OUTCOME_NAME_CHARS_MAX = 512
 
 /** The look has used rows that are not those of the snapshot it then opened. */
 export class Outdated extends Error {}
@@ -21,24 +25,30 @@ export interface Looks extends Statements {
   /** Begins a look, with its transaction at once when it must not become outdated. */
   begin(atOnce: boolean): void
   end(): void
+  /** Keeps what the look that is about to end has given. */
+  keepOutcome(name: string, value: unknown): void
+  /** Only between two looks. */
+  recallOutcome(name: string): unknown
 }
 
 export function looksThrough(connection: Connection): Looks {
   const kept = new Map<string, Map<string, unknown>>()
   let keptRows = 0
-  /** The state of the database that the kept rows are of. */
+  const outcomes = new Map<string, unknown>()
+  /** The state of the database that everything kept is of. */
   let version: unknown
   let isCompared = false
   let isOpen = false
   let usedKept = false
 
-  /** Tells the state of the database, and forgets the rows of any other. */
+  /** Asks for the state of the database, and forgets what is of any other. */
   function compare(): boolean {
     const { data_version: current } = connection.get('PRAGMA data_version', []) as { data_version: unknown }
     isCompared = true
     if (current === version) return true
     kept.clear()
     keptRows = 0
+    outcomes.clear()
     version = current
     return false
   }
@@ -80,6 +90,16 @@ export function looksThrough(connection: Connection): Looks {
     },
     end() {
       if (connection.inTransaction) connection.run('ROLLBACK', [])
+    },
+    keepOutcome(name, value) {
+      // A look that never compared has read nothing.
+      if (!isCompared || name.length > OUTCOME_NAME_CHARS_MAX) return
+      if (outcomes.size >= KEPT_OUTCOMES_MAX) outcomes.clear()
+      outcomes.set(name, value)
+    },
+    recallOutcome(name) {
+      const known = outcomes.get(name)
+      return known !== undefined && compare() ? known : undefined
     },
     recall(sql, values) {
       if (!isCompared && keptRows > 0) compare()

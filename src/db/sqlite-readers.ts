@@ -13,8 +13,14 @@ interface Reader {
   close(): void
 }
 
+interface Look<T> {
+  readonly body: (tx: Tx) => Promise<T>
+  readonly keptAs: string | undefined
+}
+
 export interface Readers {
-  read<T>(body: (tx: Tx) => Promise<T>): Promise<T>
+  read<T>(body: (tx: Tx) => Promise<T>, keptAs?: string): Promise<T>
+  recall(name: string): unknown
   close(): Promise<void>
 }
 
@@ -57,38 +63,48 @@ export function readerPool(file: string): Readers {
     else next(reader)
   }
 
-  async function lookOnce<T>({ looks }: Reader, body: (tx: Tx) => Promise<T>, atOnce: boolean): Promise<T> {
+  async function lookOnce<T>({ looks }: Reader, { body, keptAs }: Look<T>, atOnce: boolean): Promise<T> {
     looks.begin(atOnce)
     const outcome = await runBody(looks, body)
+    if (outcome.ok && keptAs !== undefined) looks.keepOutcome(keptAs, outcome.value)
     looks.end()
     if (outcome.ok) return outcome.value
     throw outcome.statementError instanceof Outdated ? outcome.statementError : translated(outcome.error)
   }
 
-  async function look<T>(reader: Reader, body: (tx: Tx) => Promise<T>): Promise<T> {
+  async function look<T>(reader: Reader, wanted: Look<T>): Promise<T> {
     try {
-      return await lookOnce(reader, body, false)
+      return await lookOnce(reader, wanted, false)
     } catch (error) {
-      if (error instanceof Outdated) return lookOnce(reader, body, true)
+      if (error instanceof Outdated) return lookOnce(reader, wanted, true)
       throw error
     }
   }
 
   return {
-    async read(body) {
+    async read(body, keptAs) {
+      const wanted = { body, keptAs }
       admitted.enter()
       try {
         const reader = idle.pop() ?? (await acquire())
         try {
-          return await look(reader, body)
+          return await look(reader, wanted)
         } catch (error) {
           if (!isBusy(error)) throw error
-          return await retryWhileBusy(() => look(reader, body))
+          return await retryWhileBusy(() => look(reader, wanted))
         } finally {
           release(reader)
         }
       } finally {
         admitted.leave()
+      }
+    },
+    recall(name) {
+      try {
+        return idle.at(-1)?.looks.recallOutcome(name)
+      } catch {
+        // Whatever is wrong, the read that follows meets it too, and knows what to do.
+        return undefined
       }
     },
     async close() {

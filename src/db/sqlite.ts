@@ -46,6 +46,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Db> {
   return {
     engine: 'sqlite',
     read: readers.read,
+    recall: readers.recall,
     write: writer.write,
     close: () => (closing ??= close()),
   }

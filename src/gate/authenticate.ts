@@ -18,6 +18,11 @@ export interface Authenticator {
   tokenOf(exchange: Exchange, queryToken: boolean): string
   /** The holder of the token at this moment, 401 when there is none. */
   authenticate(tx: Tx, tokenHash: string, exchange: Exchange, version: Version): Promise<Caller>
+  /**
+   * For a holder whom the database has not changed since: whether the token holds at this moment. Its use is noted as
+   * that of any other.
+   */
+  isCurrent(caller: Caller): boolean
 }
 
 /** `noteUse` hears of tokens in use whose last use is not known, or was a while ago; it must not take time. */
@@ -38,7 +43,20 @@ export function authenticator(
     return list
   }
 
+  function isCurrent({
+    expiresMs,
+    usedMs,
+    deviceId,
+  }: Pick<Caller, 'expiresMs' | 'usedMs' | 'deviceId'>): boolean {
+    const nowMs = now()
+    if (expiresMs !== null && expiresMs <= nowMs) return false
+    if (usedMs === null || nowMs - usedMs >= USE_NOTED_EVERY_MS) noteUse(deviceId, nowMs)
+    return true
+  }
+
   return {
+    isCurrent,
+
     tokenOf(exchange, queryToken) {
       const token = presentedToken(exchange, queryToken)
       if (!isToken(token)) throw unauthorized('the access token is not valid')
@@ -47,15 +65,9 @@ export function authenticator(
 
     async authenticate(tx, tokenHash, exchange, version) {
       const holder = await findHolder(tx, tokenHash, nodeId)
-      const nowMs = now()
-      if (holder === undefined || (holder.expires_ms !== null && holder.expires_ms <= nowMs)) {
-        throw unauthorized('the access token is not valid')
-      }
-      if (holder.used_ms === null || nowMs - holder.used_ms >= USE_NOTED_EVERY_MS) {
-        noteUse(holder.device_id, nowMs)
-      }
+      if (holder === undefined) throw unauthorized('the access token is not valid')
       const scopes = scopeListOf(holder.scopes)
-      return {
+      const caller: Caller = {
         userId: holder.user_id,
         email: holder.email,
         rootSid: holder.root_sid,
@@ -65,9 +77,13 @@ export function authenticator(
         scopes,
         isAdmin: holder.is_admin === 1 && scopes.has('organization.admin'),
         nodeDeselects: holder.deselections === 1,
+        expiresMs: holder.expires_ms,
+        usedMs: holder.used_ms,
         version,
         origin: exchange.client,
       }
+      if (!isCurrent(caller)) throw unauthorized('the access token is not valid')
+      return caller
     },
   }
 }

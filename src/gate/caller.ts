@@ -14,6 +14,10 @@ export interface Caller {
   readonly isAdmin: boolean
   /** This node has deselected something, so content states need a look at the folders above. */
   readonly nodeDeselects: boolean
+  /** When the token ends; null: never. */
+  readonly expiresMs: number | null
+  /** The last use of the token that was written down. */
+  readonly usedMs: number | null
   readonly version: Version
   /** The peer's address, for the change log. */
   readonly origin: string

@@ -27,6 +27,11 @@ export interface Rule<Input extends object, N extends Needs> {
   readonly matches?: 'metadata' | 'share'
   /** The token may come as a query parameter, for plain links. */
   readonly queryToken?: boolean
+  /**
+   * The result follows from the path, the token and the database alone, unless the request has a query or a condition;
+   * so it may be given again to the same request while the database has not changed at all.
+   */
+  readonly recalls?: boolean
   /** Checks the syntax of path, query and headers. */
   readonly input: (request: Incoming) => Input
   /** Checks the JSON body and completes the input; absent: the body is ignored. */
@@ -67,14 +72,14 @@ export interface Admitted {
 }
 
 export interface Gate {
-  /** One request from its token to the result of its handler, in one transaction. */
+  /** One request from its token to the result of its handler, in one transaction; at once when it is known already. */
   run<Input extends object, N extends Needs, T>(
     incoming: Incoming,
     version: Version,
     rule: Rule<Input, N>,
     handle: (passed: Passed<Input, N>) => Promise<T>,
     steps?: Steps<Input>,
-  ): Promise<T>
+  ): T | Promise<T>
   /**
    * The token of a request that need not be checked before its body, because it was good a moment ago; undefined for every
    * other. Who shows no good token must not get as far as the lock of those who write.
@@ -157,9 +162,9 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   }
 
   /** A read that turns out to make something (an application's folder) runs again as a write. */
-  async function reading<T>(body: (tx: Tx, canWrite: boolean) => Promise<T>): Promise<T> {
+  async function reading<T>(body: (tx: Tx, canWrite: boolean) => Promise<T>, keptAs?: string): Promise<T> {
     try {
-      return await db.read((tx) => body(tx, false))
+      return await db.read((tx) => body(tx, false), keptAs)
     } catch (error) {
       if (error instanceof MustWrite) return db.write((tx) => body(tx, true))
       throw error
@@ -169,6 +174,23 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
   /** The token as the request shows it; whose it is, the transaction says. */
   function shown(exchange: Exchange, version: Version, queryToken = false): Admitted {
     return { tokenHash: auth.tokenOf(exchange, queryToken), exchange, version }
+  }
+
+  function runRead<Input extends object, N extends Needs, T>(
+    incoming: Incoming,
+    version: Version,
+    rule: Rule<Input, N>,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+  ): T | Promise<T> {
+    const admitted = shown(incoming.exchange, version, rule.queryToken)
+    const name = rule.recalls === true ? nameOf(admitted) : undefined
+    const known = name === undefined ? undefined : (db.recall(name) as Known<T> | undefined)
+    if (known !== undefined && auth.isCurrent(known.caller)) return known.result
+    const seen = reading(async (tx, canWrite): Promise<Known<T>> => {
+      const passed = await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)
+      return { caller: passed.caller, result: await handle(passed) }
+    }, name)
+    return seen.then(({ result }) => result)
   }
 
   /** Authenticates alone: the 401 and the 503 of a request whose body is still to come. */
@@ -204,6 +226,40 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
       await admit(admitted)
       throw error
     }
+  }
+
+  async function runWrite<Input extends object, N extends Needs, T>(
+    incoming: Incoming,
+    version: Version,
+    rule: Rule<Input, N>,
+    handle: (passed: Passed<Input, N>) => Promise<T>,
+    steps?: Steps<Input>,
+  ): Promise<T> {
+    const { exchange } = incoming
+    const admitted = shown(exchange, version)
+    if (steps?.prepare === undefined && trustedTokens.has(admitted.tokenHash)) {
+      const bytes = rule.body === undefined ? NOTHING : await bodyAtHand(exchange, exchange.limits.jsonBytes)
+      if (bytes !== undefined) {
+        const input = await completeInput(admitted, incoming, rule, bytes, steps?.judge)
+        return gate.atOnce(admitted, rule, () => input, handle)
+      }
+    }
+    await admit(admitted)
+    let input = rule.input(incoming)
+    if (rule.body !== undefined) {
+      jsonContentType(exchange)
+      // A client that waits for a 100 is spared its body by every check that does not need it.
+      if (exchange.expectsContinue) await gate.reading(admitted, rule, input, () => Promise.resolve())
+      startBody(exchange)
+      const bytes = await readBody(exchange, exchange.limits.jsonBytes)
+      input = rule.body(parsed(exchange, bytes), input)
+    }
+    steps?.judge?.(input)
+    if (steps?.prepare !== undefined) {
+      await gate.reading(admitted, rule, input, () => Promise.resolve())
+      input = await steps.prepare(input)
+    }
+    return gate.writing(admitted, rule, input, handle)
   }
 
   const gate: Gate = {
@@ -243,40 +299,10 @@ export function gate({ db, auth, nodeId, now, stateOf }: GateOptions): Gate {
     writing: (admitted, rule, input, handle) =>
       db.write(async (tx) => handle(await pass(tx, admitted, rule, () => input, true))),
 
-    async run(incoming, version, rule, handle, steps) {
-      const { exchange } = incoming
-      if (rule.effect === 'read') {
-        const admitted = shown(exchange, version, rule.queryToken)
-        return reading(async (tx, canWrite) =>
-          handle(await pass(tx, admitted, rule, () => rule.input(incoming), canWrite)),
-        )
-      }
-      const admitted = shown(exchange, version)
-      if (steps?.prepare === undefined && trustedTokens.has(admitted.tokenHash)) {
-        const bytes =
-          rule.body === undefined ? NOTHING : await bodyAtHand(exchange, exchange.limits.jsonBytes)
-        if (bytes !== undefined) {
-          const input = await completeInput(admitted, incoming, rule, bytes, steps?.judge)
-          return gate.atOnce(admitted, rule, () => input, handle)
-        }
-      }
-      await admit(admitted)
-      let input = rule.input(incoming)
-      if (rule.body !== undefined) {
-        jsonContentType(exchange)
-        // A client that waits for a 100 is spared its body by every check that does not need it.
-        if (exchange.expectsContinue) await gate.reading(admitted, rule, input, () => Promise.resolve())
-        startBody(exchange)
-        const bytes = await readBody(exchange, exchange.limits.jsonBytes)
-        input = rule.body(parsed(exchange, bytes), input)
-      }
-      steps?.judge?.(input)
-      if (steps?.prepare !== undefined) {
-        await gate.reading(admitted, rule, input, () => Promise.resolve())
-        input = await steps.prepare(input)
-      }
-      return gate.writing(admitted, rule, input, handle)
-    },
+    run: (incoming, version, rule, handle, steps) =>
+      rule.effect === 'read'
+        ? runRead(incoming, version, rule, handle)
+        : runWrite(incoming, version, rule, handle, steps),
   }
   return gate
 }
@@ -285,6 +311,23 @@ const NOTHING = Buffer.alloc(0)
 
 function parsed({ limits }: Exchange, bytes: Buffer): unknown {
   return parseJson(bytes, limits.jsonDepth, limits.jsonKeys)
+}
+
+/** The outcome of a read, and for whom. */
+interface Known<T> {
+  readonly caller: Caller
+  readonly result: T
+}
+
+/** Requests of the same name have the same result; one whose headers or query have a say in it has no name. */
+function nameOf({ tokenHash, exchange }: Admitted): string | undefined {
+  const { method, rawQuery, path, req } = exchange
+  const isPlain =
+    method === 'GET' &&
+    rawQuery === '' &&
+    req.headers['if-none-match'] === undefined &&
+    req.headers['endpoint-consistency'] === undefined
+  return isPlain ? `${tokenHash} ${path}` : undefined
 }
 
 /** A rule with a condition has a need named `object`. */

@@ -26,7 +26,7 @@ export interface ListenerOptions {
   /** Addresses and networks of proxies that speak TLS to the listener and say whom they speak for. */
   readonly trustedProxies?: readonly string[]
   /** Answers one request. What it throws is a bug, unless it is a Failure or a lost connection. */
-  readonly handle: (exchange: Exchange) => Promise<void>
+  readonly handle: (exchange: Exchange) => void | Promise<void>
   readonly log: (level: 'info' | 'warn' | 'error', message: string, fields: object) => void
 }
 
@@ -163,7 +163,8 @@ export function createListener(options: ListenerOptions): Listener {
     try {
       if (connection.isExcess) throw new Failure('unavailable', 'too many open connections', BUSY_HEADERS)
       checkRequest(exchange.req, behindProxy)
-      await options.handle(exchange)
+      const handling = options.handle(exchange)
+      if (handling !== undefined) await handling
       if (!exchange.res.headersSent && !exchange.res.destroyed) throw new Error('the handler sent no reply')
     } catch (error) {
       answerThrown(exchange, error)

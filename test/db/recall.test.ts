@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Db, Tx } from '../../src/db/db.js'
 import { openDatabase } from '../../src/db/open.js'
-import { ENGINES, openTestDb, type TestDb } from '../support/engines.js'
+import { ENGINES, openTestDb, type Engine, type TestDb } from '../support/engines.js'
 
 const FIND = 'SELECT key, value FROM meta WHERE key = $1'
 const KEYS = ['one', 'two', 'three']
@@ -10,6 +10,11 @@ const KEYS = ['one', 'two', 'three']
 interface Entry {
   key: string
   value: string
+}
+
+/** More than is kept; an engine that keeps nothing need not be asked as often. */
+function manyOf(engine: Engine, count: number): number {
+  return engine === 'sqlite' ? count : count / 15
 }
 
 describe.each(ENGINES)('rows that are asked for again and again on %s', (engine) => {
@@ -101,7 +106,7 @@ describe.each(ENGINES)('rows that are asked for again and again on %s', (engine)
   })
 
   it('are true when there are more of them than are kept', async () => {
-    const many = Array.from({ length: 6_000 }, (_, index) => `many ${index}`)
+    const many = Array.from({ length: manyOf(engine, 6_000) }, (_, index) => `many ${index}`)
     await other.write(async (tx) => {
       for (const key of many) await tx.run('INSERT INTO meta (key, value) VALUES ($1, $1)', key)
     })
@@ -132,5 +137,148 @@ describe.each(ENGINES)('rows that are asked for again and again on %s', (engine)
       }),
     ).rejects.toThrow('no')
     expect((await db.read((tx) => recall(tx, 'one')))?.value).toBe('second')
+  })
+})
+
+describe.each(ENGINES)('what a whole read gave on %s', (engine) => {
+  let test: TestDb
+  let db: Db
+  /** As another process has it. */
+  let other: Db
+
+  beforeEach(async () => {
+    test = await openTestDb(engine)
+    db = test.db
+    other = await openDatabase({ url: test.url, dataDir: test.dataDir })
+  })
+
+  afterEach(async () => {
+    await other.close()
+    await test.close()
+  })
+
+  const ANY = 'SELECT COUNT(*) AS count FROM meta'
+  const name = (key: string): string => `the value of ${key}`
+
+  /** The value in a wrapping of its own, so that what is absent can be told from what is not kept. */
+  function look(key: string, by: 'recall' | 'get' = 'recall'): Promise<{ value: string | undefined }> {
+    return db.read(async (tx) => ({ value: (await tx[by]<Entry>(FIND, key))?.value }), name(key))
+  }
+
+  async function set(by: Db, key: string, value: string | undefined): Promise<void> {
+    await by.write(async (tx) => {
+      await tx.run('DELETE FROM meta WHERE key = $1', key)
+      if (value !== undefined) await tx.run('INSERT INTO meta (key, value) VALUES ($1, $2)', key, value)
+    })
+  }
+
+  it('is recalled where the engine keeps it, and nothing else is', async () => {
+    await set(db, 'one', 'first')
+    expect(db.recall(name('one'))).toBeUndefined()
+    const given = await look('one')
+    for (let round = 0; round < 3; round++) {
+      if (engine === 'sqlite') expect(db.recall(name('one'))).toBe(given)
+      else expect(db.recall(name('one'))).toBeUndefined()
+      expect(db.recall(name('two'))).toBeUndefined()
+      expect(db.recall('')).toBeUndefined()
+      await db.read((tx) => tx.get(ANY))
+    }
+  })
+
+  it('is never recalled once anything was committed, whoever did it and in whatever order', async () => {
+    const step = fc.record({
+      act: fc.constantFrom(
+        'look',
+        'look at the row itself',
+        'recall',
+        'change',
+        'change by another',
+        'remove',
+        'fail',
+      ),
+      key: fc.constantFrom(...KEYS),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
+        for (const key of KEYS) await set(other, key, 'first')
+        const truth = new Map<string, string | undefined>(KEYS.map((key) => [key, 'first']))
+        for (const [index, { act, key }] of steps.entries()) {
+          if (act === 'look') expect(await look(key)).toEqual({ value: truth.get(key) })
+          else if (act === 'look at the row itself') {
+            expect(await look(key, 'get')).toEqual({ value: truth.get(key) })
+          } else if (act === 'change' || act === 'change by another') {
+            await set(act === 'change' ? db : other, key, `${index}`)
+            truth.set(key, `${index}`)
+          } else if (act === 'remove') {
+            await set(other, key, undefined)
+            truth.set(key, undefined)
+          } else if (act === 'fail') {
+            const failing = db.write(async (tx) => {
+              await tx.run(`UPDATE meta SET value = 'never' WHERE key = $1`, key)
+              throw new Error('no')
+            })
+            await expect(failing).rejects.toThrow('no')
+          }
+          for (const asked of KEYS) {
+            const known = db.recall(name(asked)) as { value: string | undefined } | undefined
+            if (known !== undefined) expect(known).toEqual({ value: truth.get(asked) })
+          }
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('is of the state that was read, also when something is committed before the read is over', async () => {
+    await set(db, 'one', 'first')
+    for (const by of ['recall', 'get'] as const) {
+      await set(other, 'one', 'first')
+      await look('one')
+      let isFirst = true
+      const seen = await db.read(async (tx) => {
+        const { value } = (await tx[by]<Entry>(FIND, 'one')) ?? {}
+        if (isFirst) {
+          isFirst = false
+          await set(other, 'one', 'second')
+        }
+        return { value }
+      }, name('one'))
+      expect(['first', 'second']).toContain(seen.value)
+      const known = db.recall(name('one')) as { value: string | undefined } | undefined
+      if (known !== undefined) expect(known.value).toBe('second')
+      expect(await look('one')).toEqual({ value: 'second' })
+    }
+  })
+
+  it('is not kept when the read failed, or read nothing', async () => {
+    await set(db, 'one', 'first')
+    const failing = db.read(async (tx) => {
+      await tx.recall<Entry>(FIND, 'one')
+      throw new Error('no')
+    }, name('one'))
+    await expect(failing).rejects.toThrow('no')
+    expect(db.recall(name('one'))).toBeUndefined()
+    await db.read(() => Promise.resolve({ value: 'anything' }), name('two'))
+    expect(db.recall(name('two'))).toBeUndefined()
+  })
+
+  it('is true when there is more of it than is kept', async () => {
+    const many = Array.from({ length: manyOf(engine, 4_500) }, (_, index) => `many ${index}`)
+    let known = 0
+    for (const key of many) await db.read(async (tx) => ({ key, count: await tx.get(ANY) }), name(key))
+    for (const key of many) {
+      const kept = db.recall(name(key)) as { key: string } | undefined
+      if (kept !== undefined) expect(kept.key).toBe(key)
+      if (kept !== undefined) known += 1
+    }
+    expect(known).toBeLessThanOrEqual(4_000)
+    expect(known > 0).toBe(engine === 'sqlite')
+  })
+
+  it('is gone with the database', async () => {
+    await set(db, 'one', 'first')
+    await look('one')
+    await db.close()
+    expect(db.recall(name('one'))).toBeUndefined()
   })
 })

@@ -225,6 +225,8 @@ function callerOf(user: UserRow): Caller {
     scopes: parseScopes('files.read,files.write,files.appdata'),
     isAdmin: false,
     nodeDeselects: false,
+    expiresMs: null,
+    usedMs: null,
     version: V1_3,
     origin: 'test',
   }

@@ -163,6 +163,8 @@ function callerOf(user: UserRow): Caller {
     scopes: parseScopes('acl.read,acl.write,organization.admin'),
     isAdmin: user.is_admin === 1,
     nodeDeselects: false,
+    expiresMs: null,
+    usedMs: null,
     version: V1_3,
     origin: 'test',
   }
