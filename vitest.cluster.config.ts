@@ -7,6 +7,8 @@ export default defineConfig({
     globalSetup: ['test/support/postgres.ts', 'test/support/certificate.ts'],
     fileParallelism: false,
     testTimeout: 5 * 60_000,
+    // A second, which is what it would be, is short on a loaded machine.
+    expect: { poll: { timeout: 30_000 } },
     hookTimeout: 5 * 60_000,
   },
 })

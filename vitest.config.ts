@@ -10,6 +10,8 @@ export default defineConfig({
     // Servers and commands that are waited for leave a third of the processors idle at one file each.
     maxWorkers: 3,
     testTimeout: 60_000,
+    // A second, which is what it would be, is short on a loaded machine.
+    expect: { poll: { timeout: 30_000 } },
     hookTimeout: 120_000,
   },
 })

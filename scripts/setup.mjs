@@ -1,7 +1,7 @@
 // Installs the dependencies, if those that are there are not the ones of package-lock.json.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -21,6 +21,7 @@ export function setup() {
     .update(`${process.versions.modules} ${process.platform} ${process.arch}`)
     .digest('hex')
   if (existsSync(stampPath) && readFileSync(stampPath, 'utf8') === stamp) return
+  removeForeignBinary()
   process.stderr.write('Installing dependencies (the first time this compiles SQLite, a few minutes)...\n')
   // Not `npm ci`: it refuses a lock file that lacks binaries of other platforms, which a registry may not carry.
   const result = spawnSync('npm', ['install', '--no-save', '--no-audit', '--no-fund'], {
@@ -33,6 +34,15 @@ export function setup() {
     process.exit(1)
   }
   writeFileSync(stampPath, stamp)
+}
+
+/** npm leaves alone what is there, also when it was compiled for another version of Node. */
+function removeForeignBinary() {
+  const folder = join(root, 'node_modules', 'better-sqlite3')
+  const binary = join(folder, 'build', 'Release', 'better_sqlite3.node')
+  if (!existsSync(binary)) return
+  const { status } = spawnSync(process.execPath, ['--eval', 'require(process.argv[1])', binary])
+  if (status !== 0) rmSync(folder, { recursive: true })
 }
 
 /** Node's own headers, where they are installed beside it, spare the compiler a download. */

@@ -1,8 +1,8 @@
 // The floor under every metadata request: Fastify, one SELECT for the token, one for the row, one JSON reply.
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import Fastify from 'fastify'
+import { SQLITE } from '../support/packages.mjs'
 
 const [file, certificate, key] = process.argv.slice(2)
 
@@ -15,6 +15,7 @@ if (cluster.isPrimary) {
   }
   process.on('SIGTERM', () => process.exit(0))
 } else {
+  const { default: Database } = await import(SQLITE)
   const database = new Database(file, { readonly: true })
   const tokenRow = database.prepare('SELECT user FROM tokens WHERE token = ?')
   const folderRow = database.prepare('SELECT id, name, parent FROM folders WHERE id = ?')

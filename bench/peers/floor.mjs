@@ -3,16 +3,16 @@ import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import { untilAnswers } from '../support/net.mjs'
-import { installed } from '../support/packages.mjs'
+import { installed, SQLITE } from '../support/packages.mjs'
 import { outputLine, start, stop } from '../support/processes.mjs'
 
 const PROGRAM = fileURLToPath(new URL('./floor-server.mjs', import.meta.url))
 
 export const name = 'bare Fastify + SQLite'
-export const missing = () => installed('fastify', 'better-sqlite3')
+export const missing = () => installed('fastify', SQLITE)
 
 export async function startFloor(context, { folders }) {
-  const { default: Database } = await import('better-sqlite3')
+  const { default: Database } = await import(SQLITE)
   const file = join(context.newFolder('floor'), 'floor.db')
   const database = new Database(file)
   database.pragma('journal_mode = WAL')

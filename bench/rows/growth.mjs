@@ -1,7 +1,7 @@
 // The same requests on a small store and on a large one, and renames with nothing and with everything below.
 import * as starling from '../peers/starling.mjs'
 import { load, repeat } from '../support/load.mjs'
-import { installed } from '../support/packages.mjs'
+import { installed, SQLITE } from '../support/packages.mjs'
 import { populate } from '../support/population.mjs'
 
 const SMALL_OBJECTS = 10_000
@@ -16,7 +16,7 @@ const spread = (list, count) =>
 
 export function rows(context, scope) {
   const { growthSeconds, objects } = context.sizes
-  const missing = () => starling.missing() ?? installed('better-sqlite3')
+  const missing = () => starling.missing() ?? installed(SQLITE)
 
   const store = (size) =>
     scope.once(size, async () => {

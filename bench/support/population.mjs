@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { SQLITE } from './packages.mjs'
 
 const FILES_EACH = 100
 const FOLDERS_EACH = 100
@@ -26,7 +27,7 @@ function ascendingHex(count, bytes) {
 }
 
 export async function populate(data, { email, objects }) {
-  const { default: Database } = await import('better-sqlite3')
+  const { default: Database } = await import(SQLITE)
   const file = readdirSync(data).find((name) => name.endsWith('.db'))
   const database = new Database(join(data, file))
   database.pragma('synchronous = OFF')

@@ -4,10 +4,10 @@
  * opens the database without it, such as a command line, is fine: the last connection to close checkpoints.
  */
 import { stat } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { SQLITE_FILE_NAME } from './open.js'
+import { sqliteLibrary } from './sqlite-library.js'
 
 const CHECK_INTERVAL_MS = 1_000
 /** From this size on the log is copied as far as it goes without disturbing anyone. */
@@ -60,7 +60,7 @@ function startThread(file: string, options: CheckpointerOptions): Checkpointer {
     eval: true,
     execArgv: [],
     workerData: {
-      library: createRequire(import.meta.url).resolve('better-sqlite3'),
+      library: sqliteLibrary(),
       file,
       intervalMs: options.intervalMs,
       passiveBytes: options.passiveBytes,

@@ -1,9 +1,9 @@
 /** A copy of a SQLite database that others go on writing to. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { SQLITE_FILE_NAME } from './open.js'
 import { LOCK_WAIT_MAX_MS } from './sqlite-connection.js'
+import { Sqlite } from './sqlite-library.js'
 
 export interface Snapshot {
   /** What kind of content store the installation has. */
@@ -24,7 +24,7 @@ export function hasDatabase(dataDir: string): boolean {
  * behind. A node that is started on the copy goes on with a history of its own, so the copy has an epoch of its own.
  */
 export function takeSnapshot(dataDir: string, file: string, epoch: string): Snapshot {
-  const database = new Database(join(dataDir, SQLITE_FILE_NAME), {
+  const database = new Sqlite(join(dataDir, SQLITE_FILE_NAME), {
     timeout: LOCK_WAIT_MAX_MS,
     fileMustExist: true,
   })
@@ -36,7 +36,7 @@ export function takeSnapshot(dataDir: string, file: string, epoch: string): Snap
   } finally {
     database.close()
   }
-  const copy = new Database(file)
+  const copy = new Sqlite(file)
   copy.pragma('foreign_keys = ON')
   copy.exec('DELETE FROM uploads')
   copy.prepare(`UPDATE meta SET value = ? WHERE key = 'epoch'`).run(epoch)

@@ -1,9 +1,9 @@
 /** One SQLite connection: how it is set up, how it runs a statement, and how it waits for a lock without blocking. */
-import Database from 'better-sqlite3'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Failure } from '../model/failures.js'
 import { errorCode, type Value } from './db.js'
+import { Sqlite, type Database, type Statement } from './sqlite-library.js'
 import { toPositional, type PositionalSql } from './sql-text.js'
 
 /** How long a transaction waits for other processes before it gives up. */
@@ -20,7 +20,7 @@ const LOG_KEPT_BYTES = 64 * 1024 * 1024
 
 interface Prepared {
   /** Gives its rows as lists; to build the objects here costs less than to have them built across the language border. */
-  statement: Database.Statement<unknown[]>
+  statement: Statement<unknown[]>
   sql: PositionalSql
   /** The names of the columns; undefined for a statement that gives no rows. */
   columns: string[] | undefined
@@ -45,7 +45,7 @@ export interface Connection {
  */
 export function openConnection(file: string, access: 'read' | 'write'): Promise<Connection> {
   return retryWhileBusy(() => {
-    const database = new Database(file, { timeout: 0 })
+    const database = new Sqlite(file, { timeout: 0 })
     try {
       database.pragma('journal_mode = WAL')
       database.pragma('synchronous = NORMAL')
@@ -63,7 +63,7 @@ export function openConnection(file: string, access: 'read' | 'write'): Promise<
   })
 }
 
-function connection(database: Database.Database): Connection {
+function connection(database: Database): Connection {
   const prepared = new Map<string, Prepared>()
   let changeCount = 0
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import { Sqlite } from '../db/sqlite-library.js'
 
 /** Holds a data folder for one server. */
 export function lockDataFolder(dataDir: string): { release(): void } {
@@ -11,7 +11,7 @@ export function lockDataFolder(dataDir: string): { release(): void } {
  * to be cleared by hand.
  */
 export function lockFile(path: string, refusal: string): { release(): void } {
-  const file = new Database(path, { timeout: 0 })
+  const file = new Sqlite(path, { timeout: 0 })
   try {
     file.pragma('journal_mode = DELETE')
     file.exec('BEGIN EXCLUSIVE')

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COMMON_SETTINGS, SERVE_SETTINGS } from '../../src/cli/settings.js'
 import { DEFAULT_HTTP_LIMITS } from '../../src/http/limits.js'
 import { ensureCertificate } from '../../src/http/tls.js'
+import { nginxArgs } from '../support/balancer.js'
 import { startServer, type TestServer } from '../support/server.js'
 import {
   at,
@@ -343,23 +344,6 @@ describe('the load balancers', () => {
   })
 
   it('nginx takes its configuration', async () => {
-    const config = join(folder, 'nginx.conf')
-    const text = deployed('nginx.conf').replace(
-      /\$\{(STARLING_\w+)\}/g,
-      (_, name: string) => names[name] ?? '',
-    )
-    await writeFile(config, text)
-    const globals = `pid ${join(folder, 'nginx.pid')}; error_log stderr;`
-    await promisify(execFile)('/usr/sbin/nginx', [
-      '-t',
-      '-p',
-      folder,
-      '-e',
-      'stderr',
-      '-c',
-      config,
-      '-g',
-      globals,
-    ])
+    await promisify(execFile)('/usr/sbin/nginx', ['-t', ...(await nginxArgs(folder, names))])
   })
 })

@@ -6,7 +6,7 @@ import { ROOT } from './support.js'
 
 const START_WAIT_MAX_MS = 60_000
 /** What SQLite was compiled from; the Dockerfile leaves it behind as well. */
-const LEFT_BEHIND = /\/better-sqlite3\/(deps|src)(\/|$)|\/better-sqlite3\/build\/.*\/obj/
+const LEFT_BEHIND = /\/better-sqlite3(-13)?\/(deps|src)(\/|$)|\/better-sqlite3\/build\/.*\/obj/
 
 /** The packages that package-lock.json has for production and that are installed here. */
 export async function copyDependencies(target: string): Promise<void> {

@@ -1,5 +1,4 @@
 /** A server's data without the server: filled through the verbs, broken behind their back. */
-import Database from 'better-sqlite3'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -10,6 +9,7 @@ import { ensureEpoch } from '../../src/db/changes.js'
 import type { Tx } from '../../src/db/db.js'
 import { ensureNode } from '../../src/db/nodes.js'
 import { SQLITE_FILE_NAME } from '../../src/db/open.js'
+import { Sqlite } from '../../src/db/sqlite-library.js'
 import type { ObjectRow } from '../../src/db/objects.js'
 import type { UserRow } from '../../src/db/users.js'
 import { authorize } from '../../src/gate/authorize.js'
@@ -249,7 +249,7 @@ async function breakTables(
   statements: readonly string[],
 ): Promise<void> {
   if (url === undefined) {
-    const database = new Database(join(dataDir, SQLITE_FILE_NAME))
+    const database = new Sqlite(join(dataDir, SQLITE_FILE_NAME))
     database.pragma('foreign_keys = OFF')
     for (const statement of statements) database.exec(statement)
     database.close()

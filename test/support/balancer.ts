@@ -1,6 +1,6 @@
 /** A real load balancer in front of real nodes, run by the configuration that `deploy` offers, as it stands. */
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:net'
@@ -71,14 +71,22 @@ async function commandOf(
   names: Readonly<Record<string, string>>,
 ): Promise<[string, string[]]> {
   if (kind === 'haproxy') return ['/usr/sbin/haproxy', ['-db', '-f', join(DEPLOY, 'haproxy.cfg')]]
+  return ['/usr/sbin/nginx', await nginxArgs(folder, names)]
+}
+
+/** Our configuration, filled in; what nginx writes goes to the folder, since its usual places are root's alone. */
+export async function nginxArgs(folder: string, names: Readonly<Record<string, string>>): Promise<string[]> {
   const text = await readFile(join(DEPLOY, 'nginx.conf'), 'utf8')
-  const config = join(folder, 'nginx.conf')
-  await writeFile(
-    config,
-    text.replace(/\$\{(STARLING_\w+)\}/g, (_, name: string) => names[name] ?? ''),
+  const filled = text.replace(/\$\{(STARLING_\w+)\}/g, (_, name: string) => names[name] ?? '')
+  const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (kind) => `${kind}_temp_path ${join(folder, kind)};`,
   )
+  const config = join(folder, 'nginx.conf')
+  await writeFile(config, filled.replace('http {', `http { access_log off; ${places.join(' ')}`))
+  // Started by root, nginx works as somebody else.
+  await chmod(folder, 0o711)
   const globals = `daemon off; pid ${join(folder, 'nginx.pid')}; error_log stderr warn;`
-  return ['/usr/sbin/nginx', ['-p', folder, '-e', 'stderr', '-c', config, '-g', globals]]
+  return ['-p', folder, '-e', 'stderr', '-c', config, '-g', globals]
 }
 
 function answers(port: number): Promise<boolean> {
