@@ -51,9 +51,11 @@ export async function serve(
       ready.workers === 1
         ? await runAlone(ready, installation, duties, log)
         : await runWorkers(ready, duties, log)
+    // Whoever reads that it listens may tell it to stop at once.
+    const told = stopping.come().then(() => 0)
     process.stdout.write(`listening on https://${bracketed(ready.host)}:${started.port}\n`)
-    await onReady(`https://${bracketed(ready.host)}:${started.port}`, installation.db)
-    const status = await Promise.race([stopping.come().then(() => 0), started.failed])
+    await Promise.race([told, onReady(`https://${bracketed(ready.host)}:${started.port}`, installation.db)])
+    const status = await Promise.race([told, started.failed])
     log.info('stopping')
     await membership.leave()
     await started.stop()

@@ -33,6 +33,12 @@ describe.each(ENGINES)('the health of a node on %s', (engine) => {
     }
   }
 
+  it('stops in order from the moment it says that it listens', async () => {
+    const server = await started({ args: ['--drain-ms', '200'] })
+    expect(await server.terminate()).toBe(0)
+    expect(server.log()).toContain('"stopping"')
+  })
+
   it('tells life from readiness', async () => {
     const server = await started({})
     for (const path of ['/healthz', '/readyz']) {
