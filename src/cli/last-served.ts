@@ -6,7 +6,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { S3Address } from '../blob/s3-address.js'
 import { errorCode } from '../blob/sync.js'
-import { writeDurably } from '../http/tls.js'
+import { writeDurably } from '../http/durable-file.js'
 import { commonSettings, type CommonSettings, type Values } from './settings.js'
 
 const FILE_NAME = 'served.json'

@@ -1,7 +1,8 @@
-import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { writeDurably } from './durable-file.js'
 
 export interface Certificate {
   readonly cert: string
@@ -73,28 +74,4 @@ async function make(hostName: string): Promise<Certificate> {
     ],
   })
   return { cert: made.cert, key: made.private }
-}
-
-/** A crash leaves the old file or the new one, whole. */
-export async function writeDurably(
-  directory: string,
-  path: string,
-  text: string,
-  mode: number,
-): Promise<void> {
-  const temporary = `${path}.${randomBytes(8).toString('hex')}`
-  const file = await open(temporary, 'wx', mode)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(temporary, path)
-  const folder = await open(directory, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }

@@ -17,32 +17,39 @@ function manyOf(engine: Engine, count: number): number {
   return engine === 'sqlite' ? count : count / 15
 }
 
-describe.each(ENGINES)('rows that are asked for again and again on %s', (engine) => {
+/** A database, and the same one as another process has it, new for each test. */
+function useTwo(engine: Engine, begin: (two: { db: Db; other: Db }) => void | Promise<void>): void {
   let test: TestDb
-  let db: Db
-  /** As another process has it. */
   let other: Db
 
   beforeEach(async () => {
     test = await openTestDb(engine)
-    db = test.db
     other = await openDatabase({ url: test.url, dataDir: test.dataDir })
-    for (const key of KEYS) await set(db, key, 'first')
+    await begin({ db: test.db, other })
   })
 
   afterEach(async () => {
     await other.close()
     await test.close()
   })
+}
+
+async function set(by: Db, key: string, value: string | undefined): Promise<void> {
+  await by.write(async (tx) => {
+    await tx.run('DELETE FROM meta WHERE key = $1', key)
+    if (value !== undefined) await tx.run('INSERT INTO meta (key, value) VALUES ($1, $2)', key, value)
+  })
+}
+
+describe.each(ENGINES)('rows that are asked for again and again on %s', (engine) => {
+  let db: Db
+  let other: Db
+  useTwo(engine, async (two) => {
+    ;({ db, other } = two)
+    for (const key of KEYS) await set(db, key, 'first')
+  })
 
   const recall = (tx: Tx, key: string): Promise<Entry | undefined> => tx.recall<Entry>(FIND, key)
-
-  async function set(by: Db, key: string, value: string): Promise<void> {
-    await by.write(async (tx) => {
-      await tx.run('DELETE FROM meta WHERE key = $1', key)
-      await tx.run('INSERT INTO meta (key, value) VALUES ($1, $2)', key, value)
-    })
-  }
 
   it('are those of the moment, whoever changes them and in whatever order', async () => {
     const step = fc.record({
@@ -141,21 +148,9 @@ describe.each(ENGINES)('rows that are asked for again and again on %s', (engine)
 })
 
 describe.each(ENGINES)('what a whole read gave on %s', (engine) => {
-  let test: TestDb
   let db: Db
-  /** As another process has it. */
   let other: Db
-
-  beforeEach(async () => {
-    test = await openTestDb(engine)
-    db = test.db
-    other = await openDatabase({ url: test.url, dataDir: test.dataDir })
-  })
-
-  afterEach(async () => {
-    await other.close()
-    await test.close()
-  })
+  useTwo(engine, (two) => void ({ db, other } = two))
 
   const ANY = 'SELECT COUNT(*) AS count FROM meta'
   const name = (key: string): string => `the value of ${key}`
@@ -163,13 +158,6 @@ describe.each(ENGINES)('what a whole read gave on %s', (engine) => {
   /** The value in a wrapping of its own, so that what is absent can be told from what is not kept. */
   function look(key: string, by: 'recall' | 'get' = 'recall'): Promise<{ value: string | undefined }> {
     return db.read(async (tx) => ({ value: (await tx[by]<Entry>(FIND, key))?.value }), name(key))
-  }
-
-  async function set(by: Db, key: string, value: string | undefined): Promise<void> {
-    await by.write(async (tx) => {
-      await tx.run('DELETE FROM meta WHERE key = $1', key)
-      if (value !== undefined) await tx.run('INSERT INTO meta (key, value) VALUES ($1, $2)', key, value)
-    })
   }
 
   it('is recalled where the engine keeps it, and nothing else is', async () => {
