@@ -78,14 +78,34 @@ export function logRequests(log: Logger): (exchange: Exchange) => void {
   const lines = parts[symbols.streamSym] as Lines
   const fields = parts[symbols.chindingsSym] as string
   const level = log.levels.values['info'] ?? 0
+  const timeText = remembered(isoTime, TIMES_KEPT)
+  const shown = (path: string): string => JSON.stringify(maskedPath(path))
+  const shownAgain = remembered(shown, PATHS_KEPT)
   return (exchange) => {
     const { id, method, path, client, res, startedMs } = exchange
     const nowMs = Date.now()
     lines.gather(
-      `{"level":${level},"time":"${isoTime(nowMs)}"${fields},"request":"${id}","method":"${method}",` +
-        `"path":${JSON.stringify(maskedPath(path))},"status":${res.statusCode},"ms":${nowMs - startedMs},` +
+      `{"level":${level},"time":"${timeText(nowMs)}"${fields},"request":"${id}","method":"${method}",` +
+        `"path":${path.length > PATH_LENGTH_MAX ? shown(path) : shownAgain(path)},` +
+        `"status":${res.statusCode},"ms":${nowMs - startedMs},` +
         `"client":${JSON.stringify(client)}${res.writableFinished ? '' : ',"cut":true'},"msg":"request"}\n`,
     )
+  }
+}
+
+/** Many requests of a moment have the time in common, and many the path. */
+const TIMES_KEPT = 1
+const PATHS_KEPT = 1_000
+
+function remembered<Key>(make: (key: Key) => string, keptMax: number): (key: Key) => string {
+  const kept = new Map<Key, string>()
+  return (key) => {
+    const known = kept.get(key)
+    if (known !== undefined) return known
+    if (kept.size >= keptMax) kept.clear()
+    const made = make(key)
+    kept.set(key, made)
+    return made
   }
 }
 
