@@ -6,7 +6,7 @@ import { Failure } from '../model/failures.js'
 import type { ParsedId } from '../model/ids.js'
 import { contentDisposition, mimeType } from '../model/media.js'
 import { parseRange, type RangeRequest } from '../model/ranges.js'
-import { matchesTag, parseTagHeader, strongTag } from '../model/tags.js'
+import { parseTag, strongTag } from '../model/tags.js'
 import { httpDate } from '../model/times.js'
 import { V1_0 } from '../model/version.js'
 import { ContentGone, type FoundContent } from '../service/downloads.js'
@@ -141,7 +141,7 @@ async function send(
 
 function wantedRange(call: Call, hash: string, size: number): RangeRequest {
   const { range, 'if-range': ifRange } = call.incoming.exchange.req.headers
-  const condition = parseTagHeader(ifRange)
-  if (condition !== undefined && (condition.any || !matchesTag(condition, [hash]))) return { kind: 'none' }
+  const condition = String(ifRange ?? '').trim()
+  if (condition !== '' && parseTag(condition) !== hash) return { kind: 'none' }
   return parseRange(range, size)
 }

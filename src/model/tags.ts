@@ -1,5 +1,5 @@
 /**
- * Entity tags and the lists of them in If-Match, If-None-Match and If-Range. Tags are compared by
+ * Entity tags: one of them in If-Range, lists of them in If-Match and If-None-Match. Tags are compared by
  * opaque value: the prefix `W/` and missing quotes make no difference.
  */
 
@@ -24,11 +24,16 @@ export function parseTagHeader(values: string | string[] | undefined): TagCondit
   const tags: string[] = []
   for (const element of elements(text)) {
     if (element === '*') return { any: true }
-    const match = TAG.exec(element)
-    const opaque = match?.[1] ?? match?.[2]
+    const opaque = parseTag(element)
     if (opaque !== undefined) tags.push(opaque)
   }
   return { any: false, tags }
+}
+
+/** The opaque value of a single tag; undefined when the text is anything else, a list of tags too. */
+export function parseTag(text: string): string | undefined {
+  const match = TAG.exec(text)
+  return match?.[1] ?? match?.[2]
 }
 
 /** Current holds the opaque values of the present state: none when there is no such state. */

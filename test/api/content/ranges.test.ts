@@ -192,6 +192,8 @@ describe.each(ENGINES)('a range of a download on %s', (engine) => {
       String(metadata.headers.etag),
       tag.slice(0, -1),
       `'${tag.slice(1, -1)}'`,
+      `"other", ${tag}`,
+      `${tag}, ${tag}`,
     ]) {
       expectWhole(await ranged('bytes=1-2', { 'If-Range': other }))
       expectWhole(await ranged('bytes=9-', { 'If-Range': other }))
