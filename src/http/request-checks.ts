@@ -12,6 +12,11 @@ export function checkRequest(req: IncomingMessage, behindProxy: boolean): void {
     throw new Failure('badArgs', 'X-Forwarded-Proto must be https; this port is for a proxy that ends TLS')
   }
   if (!hasValidHost(req)) throw new Failure('badArgs', 'the request needs exactly one valid Host header')
+  // Bytes in another coding would be kept as if they were the content.
+  const coding = req.headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw new Failure('notImplemented', 'Transfer-Encoding must be chunked', { Connection: 'close' })
+  }
 }
 
 /** The peer's address; behind a proxy the last one of X-Forwarded-For, which the proxy itself has added. */

@@ -213,6 +213,32 @@ describe('the request head', () => {
     expect(paths).not.toContain('/second')
   })
 
+  it.each(['gzip, chunked', 'deflate,chunked', 'x, chunked'])(
+    'refuses a body in the transfer coding %s, which nobody here takes apart [ERR-18]',
+    async (coding) => {
+      let handled = false
+      const server = await startServer((exchange) => {
+        handled = true
+        return echo(exchange)
+      })
+      const wire = await server.open()
+      wire.send(request('PUT /a', [`Transfer-Encoding: ${coding}`]) + '3\r\nabc\r\n0\r\n\r\n')
+      expectError(await wire.answer(), 501, 'INTERNAL_ERROR')
+      await wire.closed()
+      expect(handled).toBe(false)
+    },
+  )
+
+  it('takes chunked in any letter case [HTTP-16]', async () => {
+    const server = await startServer(echoBody)
+    const answer = await ask(
+      server,
+      request('PUT /a', ['Transfer-Encoding: Chunked']) + '3\r\nabc\r\n0\r\n\r\n',
+    )
+    expect(answer.status).toBe(200)
+    expect(answer.body.toString()).toContain('abc')
+  })
+
   it.each(['DEL /files/1', 'BREW /pot'])(
     'answers the unknown method %s with an error object [HTTP-43] [ERR-18]',
     async (line) => {
