@@ -94,8 +94,18 @@ export async function openRaw(where: Where): Promise<RawConnection> {
     return all
   }
   const more = (): Promise<void> => new Promise((resolve) => wake.push(resolve))
-  /** Heads and bodies end with a line; looking only then keeps a large body from being looked at for each part. */
-  const mayBeWhole = (): boolean => isOver || parts.at(-1)?.at(-1) === LINE_FEED
+  /**
+   * Heads and bodies end with a line, a body with an empty one. To look only then keeps a body of many megabytes from
+   * being put together anew for each part of it.
+   */
+  const mayBeWhole = (): boolean => {
+    if (isOver) return true
+    const tail = Buffer.concat(
+      parts.slice(-EMPTY_LINE.length).map((part) => part.subarray(-EMPTY_LINE.length)),
+    )
+    const isSmall = (parts[0]?.length ?? 0) < LARGE_BYTES
+    return tail.subarray(isSmall ? -1 : -EMPTY_LINE.length).equals(isSmall ? LINE_FEED : EMPTY_LINE)
+  }
 
   return {
     send: (bytes) => void socket.write(bytes),
@@ -128,7 +138,9 @@ export async function openRaw(where: Where): Promise<RawConnection> {
   }
 }
 
-const LINE_FEED = 0x0a
+const LINE_FEED = Buffer.from('\n')
+const EMPTY_LINE = Buffer.from('\r\n\r\n')
+const LARGE_BYTES = 1024 * 1024
 
 interface Parsed {
   readonly answer: RawAnswer
