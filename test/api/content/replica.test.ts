@@ -28,17 +28,21 @@ const MIDDLE = bytesOf(200_000, 2)
 /** Three blocks, the last one not full. */
 const LARGE = bytesOf(9 * MIB, 3)
 
+let swift: Swift
+beforeAll(async () => {
+  swift = await startSwift()
+})
+afterAll(() => swift.stop())
+
 describe.each(ENGINES)(
   'a node on %s with a local copy of what is in its S3 store',
   { timeout: 240_000 },
   (engine) => {
-    let swift: Swift
     let door: Middleman
     let folder: string
     let server: TestServer
 
     beforeAll(async () => {
-      swift = await startSwift()
       const bucket = swift.bucketName()
       await onlooker(swift).createBucket(bucket)
       door = await startMiddleman({ host: '127.0.0.1', port: Number(new URL(swift.endpoint).port) })
@@ -52,7 +56,6 @@ describe.each(ENGINES)(
     afterAll(async () => {
       await server.stop()
       await door.stop()
-      await swift.stop()
       await rm(folder, { recursive: true, force: true })
     })
     afterEach(async () => {

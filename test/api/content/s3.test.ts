@@ -31,17 +31,22 @@ const MIDDLE = bytesOf(200_000, 2)
 /** Goes to the store in two parts. */
 const LARGE = bytesOf(33 * MIB, 3)
 
+let swift: Swift
+let eyes: Onlooker
+
+beforeAll(async () => {
+  swift = await startSwift()
+  eyes = onlooker(swift)
+})
+afterAll(() => swift.stop())
+
 describe.each(ENGINES)('content of a node on %s that keeps it in an S3 store', (engine) => {
-  let swift: Swift
-  let eyes: Onlooker
   let bucket: string
   let server: TestServer
   let api: Client
   let token: string
 
   beforeAll(async () => {
-    swift = await startSwift()
-    eyes = onlooker(swift)
     bucket = swift.bucketName()
     await eyes.createBucket(bucket)
     server = await startServer(engine, {
@@ -50,10 +55,7 @@ describe.each(ENGINES)('content of a node on %s that keeps it in an S3 store', (
     })
     ;({ api, token } = await server.person())
   })
-  afterAll(async () => {
-    await server.stop()
-    await swift.stop()
-  })
+  afterAll(() => server.stop())
 
   const blobs = async (): Promise<string[]> =>
     (await eyes.keys(bucket)).filter((key) => key.startsWith('blobs/'))
