@@ -4,6 +4,7 @@ export default tseslint.config(
   {
     ignores: [
       'dist/',
+      'dist.*/',
       'node_modules/',
       'data/',
       'bench/',
