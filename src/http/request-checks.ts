@@ -8,10 +8,21 @@ export function checkRequest(req: IncomingMessage, behindProxy: boolean): void {
   if (req.httpVersionMajor !== 1 || req.httpVersionMinor !== 1) {
     throw new Failure('httpVersion', 'only HTTP/1.1 is served', { Connection: 'close' })
   }
+  if (!hasReadableFraming(req)) {
+    throw new Failure('badArgs', 'the only Transfer-Encoding that is read is chunked', {
+      Connection: 'close',
+    })
+  }
   if (behindProxy && !isForwardedHttps(req)) {
     throw new Failure('badArgs', 'X-Forwarded-Proto must be https; this port is for a proxy that ends TLS')
   }
   if (!hasValidHost(req)) throw new Failure('badArgs', 'the request needs exactly one valid Host header')
+}
+
+/** The parser takes other codings beside chunked, whose bytes nobody undoes, and an empty header for no header. */
+function hasReadableFraming(req: IncomingMessage): boolean {
+  const coding = req.headers['transfer-encoding']
+  return coding === undefined || coding.trim().toLowerCase() === 'chunked'
 }
 
 /** The peer's address; behind a proxy the last one of X-Forwarded-For, which the proxy itself has added. */
