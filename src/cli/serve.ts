@@ -347,7 +347,8 @@ function listenFailure(settings: ServeSettings, error: unknown): Error {
   if (code === 'EADDRINUSE') return new Error(`${where} is taken by another program`)
   if (code === 'EACCES') return new Error(`${where} may not be listened on by this user`)
   if (code === 'EADDRNOTAVAIL') return new Error(`${settings.host} is no address of this machine`)
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new Error(`the host ${settings.host} is not known`)
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'getaddrinfo')
+    return new Error(`the host ${settings.host} is not known`)
   return error instanceof Error ? error : new Error(String(error))
 }
 

@@ -120,13 +120,11 @@ test.each(['1', '2'])('says which files are no certificate and key (workers: %s)
   expectRefusal(await runCommand(start), 1, /cert\.pem and .*key\.pem/)
 })
 
-test('takes an IPv6 host with and without brackets, and says that a host is not known', async () => {
-  const start = ['--data', await newFolder(), '--port', '0', '--host']
-  const running = await serve(...start, '[::1]')
-  expect(running.stdout()).toMatch(/^listening on https:\/\/\[::1\]:[1-9]\d*\n$/)
-  expect(await running.end()).toBe(0)
-  const unknown = await runCommand(['serve', '--workers', '1', ...start, 'nowhere.invalid'])
-  expectRefusal(unknown, 1, /host nowhere\.invalid is not known/)
+test('says that a host is not known', async () => {
+  // No name has a part that long, so nobody is asked for it.
+  const host = `${'a'.repeat(70)}.test`
+  const start = ['serve', '--workers', '1', '--data', await newFolder(), '--port', '0']
+  expectRefusal(await runCommand([...start, '--host', host]), 1, /host a+\.test is not known/)
 })
 
 test.each(ENGINES)(
