@@ -139,7 +139,8 @@ function collect(value: string, before: string[]): string[] {
   return [...before, value]
 }
 
-function seconds(text: string): number {
+/** A number of seconds as an argument. */
+export function seconds(text: string): number {
   const number = Number(text)
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
     throw new UsageError(`${text} is no number of seconds`)

@@ -1,5 +1,5 @@
 import { access, constants, mkdir, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { openDiskStore } from '../blob/disk.js'
 import type { Replica } from '../blob/replica.js'
 import type { S3Address } from '../blob/s3-address.js'
@@ -118,12 +118,25 @@ async function openCopy(directory: string | undefined): Promise<Replica | undefi
 
 async function prepareFolder(dataDir: string): Promise<void> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await makeFolder(dataDir)
     if (!(await stat(dataDir)).isDirectory()) throw new Error('it is not a folder')
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`the data folder ${dataDir} cannot be used: ${reason}`, { cause: error })
+  }
+}
+
+/** Node's own way of making what is missing above never ends where the system says "not found" of a new folder, as /proc does. */
+async function makeFolder(path: string, parentIsThere = false): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT' || parentIsThere) throw error
+    await makeFolder(dirname(path))
+    await makeFolder(path, true)
   }
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import { setCapacity } from '../db/nodes.js'
 import type { Db } from '../db/db.js'
-import { ensureCertificate } from '../http/tls.js'
+import { ensureCertificate, readCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
 import { answerHash, tellWorker, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
@@ -108,6 +108,8 @@ async function prepare(settings: ServeSettings, installation: Installation): Pro
     await installation.db.write((tx) => setCapacity(tx, installation.nodeId, capacityBytes))
   }
   const port = await probePort(settings)
+  if (settings.tls !== undefined && !settings.behindProxy)
+    await readCertificate(settings.tls.cert, settings.tls.key)
   if (settings.behindProxy || settings.tls !== undefined)
     return { ...settings, port, dataDir: installation.dataDir }
   const directory = join(installation.dataDir, 'tls')
@@ -345,6 +347,8 @@ function listenFailure(settings: ServeSettings, error: unknown): Error {
   if (code === 'EADDRINUSE') return new Error(`${where} is taken by another program`)
   if (code === 'EACCES') return new Error(`${where} may not be listened on by this user`)
   if (code === 'EADDRNOTAVAIL') return new Error(`${settings.host} is no address of this machine`)
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'getaddrinfo')
+    return new Error(`the host ${settings.host} is not known`)
   return error instanceof Error ? error : new Error(String(error))
 }
 
@@ -361,7 +365,8 @@ function stopSignal(): { come(): Promise<void> } {
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     // The program's own handler, which ended it while it was loaded, has served its time.
     process.removeAllListeners(name)
-    process.once(name, () => stop())
+    // Whoever asks twice (a terminal and the tool that started the program both do) cuts nothing short: stopping is bounded.
+    process.on(name, () => stop())
   }
   return { come: () => new Promise((resolve) => (stop = resolve)) }
 }

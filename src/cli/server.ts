@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import type { Registry } from 'prom-client'
 import { apiDoor } from '../api/dispatch.js'
@@ -13,6 +12,7 @@ import { isPreflight, replyPreflight } from '../http/cors.js'
 import type { Exchange } from '../http/exchange.js'
 import { replyFailure } from '../http/failures.js'
 import { createListener, type Listener } from '../http/listener.js'
+import { readCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
 import { V1_0, V1_1, V1_2, V1_3, V1_4 } from '../model/version.js'
 import { watchDiskSpace } from '../nodes/disk-space.js'
@@ -201,16 +201,5 @@ function baseUrlOf(settings: ServeSettings, exchange: Exchange): string {
 
 async function readTls(settings: ServeSettings): Promise<{ cert: string; key: string }> {
   if (settings.tls === undefined) throw new Error('no certificate')
-  return {
-    cert: await readPem(settings.tls.cert, 'certificate'),
-    key: await readPem(settings.tls.key, 'key'),
-  }
-}
-
-async function readPem(path: string, what: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new Error(`the ${what} ${path} cannot be read`, { cause: error })
-  }
+  return readCertificate(settings.tls.cert, settings.tls.key)
 }

@@ -251,7 +251,9 @@ export function gatherValues(
       if (value === undefined) return undefined
       const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
       if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min || number > max) {
-        throw new UsageError(`--${name} must be a whole number${min > 0 ? ` of at least ${min}` : ''}`)
+        const atLeast = min > 0 ? ` of at least ${min}` : ''
+        const bounds = max === Number.MAX_SAFE_INTEGER ? atLeast : ` from ${min} to ${max}`
+        throw new UsageError(`--${name} must be a whole number${bounds}`)
       }
       return number
     },
@@ -306,7 +308,10 @@ export function commonSettings(values: Values): CommonSettings {
 const SIGNUP = ['open', 'invited', 'admin'] as const satisfies readonly SignUpPolicy[]
 
 function databaseAddress(text: string | undefined): string | undefined {
-  return text === 'sqlite' ? undefined : text
+  if (text === undefined || text === 'sqlite') return undefined
+  // The address may hold a password, so it is never repeated in the message.
+  if (!/^postgres(ql)?:\/\//.test(text)) throw new UsageError('--database must begin with postgres://')
+  return text
 }
 
 function contentAddress(text: string | undefined): S3Address | undefined {
@@ -325,7 +330,7 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 export function serveSettings(values: Values): ServeSettings {
   const behindProxy = values.isOn('behind-proxy')
-  const host = values.text('host') ?? '127.0.0.1'
+  const host = (values.text('host') ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1')
   if (behindProxy && !LOOPBACK.has(host))
     throw new UsageError('--behind-proxy listens on loopback only: --host must be a loopback address')
   return {
@@ -381,7 +386,10 @@ function tlsFiles(values: Values): { cert: string; key: string } | undefined {
 
 function baseUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  if (!URL.canParse(text) || new URL(text).protocol !== 'https:')
-    throw new UsageError('--base-url must be an https address')
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'https:') throw new UsageError('--base-url must be an https address')
+  // Paths are put behind it, so it must end in a path.
+  if (url.username !== '' || url.password !== '' || /[?#\\\s]/.test(text))
+    throw new UsageError('--base-url must be an address without user, query and fragment')
   return text.replace(/\/+$/, '')
 }

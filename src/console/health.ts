@@ -1,5 +1,5 @@
 import type { Exchange } from '../http/exchange.js'
-import { replyBytes, replyJson } from '../http/reply.js'
+import { replyBytes, replyEmpty, replyJson } from '../http/reply.js'
 import { Failure } from '../model/failures.js'
 
 export interface HealthOptions {
@@ -63,12 +63,13 @@ export function healthDoor(options: HealthOptions): (exchange: Exchange) => Prom
   return async (exchange) => {
     const serve = served.get(exchange.path)
     if (serve === undefined) return false
-    if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
+    if (exchange.method === 'OPTIONS') replyEmpty(exchange, 204, { Allow: ALLOW })
+    else if (exchange.method === 'GET' || exchange.method === 'HEAD') await serve(exchange)
+    else {
       throw new Failure('methodNotAllowed', `the method ${exchange.method} is not served here`, {
-        Allow: 'GET, HEAD, OPTIONS',
+        Allow: ALLOW,
       })
     }
-    await serve(exchange)
     return true
   }
 }
@@ -78,6 +79,7 @@ function isFromHere({ client, req }: Exchange): boolean {
   return isLoopback(client) && FORWARDED.every((name) => req.headers[name] === undefined)
 }
 
+const ALLOW = 'GET, HEAD, OPTIONS'
 const FORWARDED = ['x-forwarded-for', 'forwarded']
 
 function isLoopback(address: string): boolean {

@@ -1,5 +1,6 @@
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Failure } from '../model/failures.js'
 import type { Catalog } from './catalog.js'
 import type { Db } from './db.js'
 import { migrate } from './migrate.js'
@@ -59,9 +60,13 @@ async function openSqliteIn(dataDir: string, log: (message: string) => void): Pr
   const file = join(dataDir, SQLITE_FILE_NAME)
   await makePrivate(file)
   // The tests of durability prove with this switch that they notice a missing sync.
-  if (process.env['STARLING_TEST_NO_SYNC'] === '1')
-    return openSqlite({ file, log, sync: () => Promise.resolve() })
-  return openSqlite({ file, log })
+  const sync = process.env['STARLING_TEST_NO_SYNC'] === '1' ? { sync: () => Promise.resolve() } : {}
+  try {
+    return await openSqlite({ file, log, ...sync })
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof Failure) throw error
+    throw new Error(`the database ${file} cannot be used: ${error.message}`, { cause: error })
+  }
 }
 
 /**

@@ -147,7 +147,8 @@ export function createListener(options: ListenerOptions): Listener {
     res.once('close', () => {
       connection.underWay--
       if (connection.newest === exchange) connection.newest = undefined
-      if (socket.destroyed) connection.waiting.length = 0
+      // Requests behind an answer that ends the connection cannot be answered, so nothing of them may be done.
+      if (!socket.writable) connection.waiting.length = 0
       const next = connection.waiting.shift()
       if (next !== undefined) void answer(next, connection)
       // A reply that began before the stop has promised to keep the connection.

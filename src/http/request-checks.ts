@@ -8,15 +8,19 @@ export function checkRequest(req: IncomingMessage, behindProxy: boolean): void {
   if (req.httpVersionMajor !== 1 || req.httpVersionMinor !== 1) {
     throw new Failure('httpVersion', 'only HTTP/1.1 is served', { Connection: 'close' })
   }
+  checkFraming(req)
   if (behindProxy && !isForwardedHttps(req)) {
     throw new Failure('badArgs', 'X-Forwarded-Proto must be https; this port is for a proxy that ends TLS')
   }
   if (!hasValidHost(req)) throw new Failure('badArgs', 'the request needs exactly one valid Host header')
-  // Bytes in another coding would be kept as if they were the content.
-  const coding = req.headers['transfer-encoding']
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw new Failure('notImplemented', 'Transfer-Encoding must be chunked', { Connection: 'close' })
-  }
+}
+
+/** The parser takes other codings beside chunked, whose bytes nobody undoes, and an empty header for no header. */
+function checkFraming(req: IncomingMessage): void {
+  const coding = req.headers['transfer-encoding']?.trim().toLowerCase()
+  if (coding === undefined || coding === 'chunked') return
+  const kind = coding === '' ? 'badArgs' : 'notImplemented'
+  throw new Failure(kind, 'Transfer-Encoding must be chunked', { Connection: 'close' })
 }
 
 /** The peer's address; behind a proxy the last one of X-Forwarded-For, which the proxy itself has added. */

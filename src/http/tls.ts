@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { writeDurably } from './durable-file.js'
 
 export interface Certificate {
@@ -26,6 +27,25 @@ export async function ensureCertificate(directory: string, hostName: string): Pr
   return made
 }
 
+/** The certificate and the key in two files, which a server can really use. */
+export async function readCertificate(certPath: string, keyPath: string): Promise<Certificate> {
+  const pair = { cert: await readPem(certPath, 'certificate'), key: await readPem(keyPath, 'key') }
+  try {
+    createSecureContext(pair)
+  } catch (error) {
+    throw new Error(`${certPath} and ${keyPath} are not a certificate and its key as PEM`, { cause: error })
+  }
+  return pair
+}
+
+async function readPem(path: string, what: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(`the ${what} ${path} cannot be read`, { cause: error })
+  }
+}
+
 /** Longer-lived server certificates are refused by some clients even when they are trusted by hand. */
 const LIFETIME_DAYS = 825
 const RENEW_BEFORE_DAYS = 30
@@ -36,10 +56,14 @@ const BACKDATED_MS = DAY_MS
 async function load(certPath: string, keyPath: string): Promise<Certificate | undefined> {
   const [cert, key] = await Promise.all([readIfThere(certPath), readIfThere(keyPath)])
   if (cert === undefined || key === undefined) return undefined
-  const parsed = new X509Certificate(cert)
-  // A crash between the two writes leaves a certificate of another key.
-  if (!parsed.checkPrivateKey(createPrivateKey(key))) return undefined
-  return Date.parse(parsed.validTo) - Date.now() < RENEW_BEFORE_DAYS * DAY_MS ? undefined : { cert, key }
+  try {
+    const parsed = new X509Certificate(cert)
+    // A crash between the two writes leaves a certificate of another key.
+    if (!parsed.checkPrivateKey(createPrivateKey(key))) return undefined
+    return Date.parse(parsed.validTo) - Date.now() < RENEW_BEFORE_DAYS * DAY_MS ? undefined : { cert, key }
+  } catch (error) {
+    throw new Error(`${certPath} and ${keyPath} are not a certificate and its key as PEM`, { cause: error })
+  }
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

@@ -72,7 +72,8 @@ export function workerChannel(handlers: {
   let isFull = false
 
   const tell = (message: ToPrimary, sent?: () => void): void => {
-    process.send?.(message, undefined, undefined, sent)
+    // Without somebody to tell about it, a primary that is gone would end the worker with a stack trace.
+    process.send?.(message, undefined, undefined, sent ?? (() => undefined))
   }
 
   process.on('message', (received: ToWorker | { say?: undefined }, handle: unknown) => {

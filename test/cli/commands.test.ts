@@ -23,7 +23,7 @@ describe.each(ENGINES)('the command line on %s', (engine) => {
   const address = (): string => `person${(names += 1)}@x.test`
   const add = (email: string, ...rest: string[]): Promise<Json> =>
     json('user', 'add', email, '--first-name', 'Ada', '--last-name', 'Lovelace', ...rest)
-  const withPassword = (password: string, ...args: string[]): Promise<CommandResult> => {
+  const withPassword = (password: string | Buffer, ...args: string[]): Promise<CommandResult> => {
     const database = server.databaseUrl === undefined ? [] : ['--database', server.databaseUrl]
     return runCommand([...args, '--password-stdin', '--data', server.dataDir, ...database], {
       stdin: password,
@@ -83,6 +83,8 @@ describe.each(ENGINES)('the command line on %s', (engine) => {
       expect((await withPassword('correct horse', 'user', 'passwd', email)).status).toBe(0)
       expect((await users()).get(email)?.['has_password']).toBe(true)
       expectRefusal(await withPassword('', 'user', 'passwd', email), 1)
+      const latin = Buffer.from('passwörtlich', 'latin1')
+      expectRefusal(await withPassword(latin, 'user', 'passwd', email), 1, /UTF-8/)
       expectRefusal(await withPassword('correct horse', 'user', 'passwd', address()), 1, /no user/)
       expectRefusal(await run('user', 'passwd', email), 2, /--password-stdin/)
     })
@@ -225,7 +227,11 @@ describe.each(ENGINES)('the command line on %s', (engine) => {
       expect(plain.stdout).toMatch(/^[0-9a-f]{64}\n$/)
       expectRefusal(await run('token', 'add', '--user', email), 2, /--scope/)
       expectRefusal(await run('token', 'add', '--scope', 'files.read'), 2, /--user/)
-      expectRefusal(await run('token', 'add', '--user', email, '--scope', 'files.read', '--lifetime', 'x'), 2)
+      expectRefusal(
+        await run('token', 'add', '--user', email, '--scope', 'files.read', '--lifetime', 'x'),
+        2,
+        /seconds/,
+      )
       expectRefusal(
         await run('token', 'add', '--user', email, '--scope', 'organization.admin'),
         1,

@@ -6,8 +6,9 @@ import { createServer, type AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openInstallation } from '../../src/cli/installation.js'
+import { holdUpload } from '../api/content/support.js'
 import { dropDatabase, ENGINES, freshDatabaseUrl } from '../support/engines.js'
 import { runCommand, startServer, type CommandResult } from '../support/server.js'
 import { expectRefusal, newFolder } from './support.js'
@@ -104,6 +105,52 @@ test('takes a certificate of the operator, and refuses one that cannot be read',
     1,
     /cert\.pem/,
   )
+})
+
+test.each(['1', '2'])('says which files are no certificate and key (workers: %s)', async (workers) => {
+  const data = await newFolder()
+  const [cert, key] = [join(data, 'a.pem'), join(data, 'b.pem')]
+  await writeFile(cert, 'no certificate\n')
+  await writeFile(key, 'no key\n')
+  const start = ['serve', '--data', data, '--port', '0', '--workers', workers]
+  expectRefusal(await runCommand([...start, '--tls-cert', cert, '--tls-key', key]), 1, /a\.pem and .*b\.pem/)
+  await mkdir(join(data, 'tls'))
+  await writeFile(join(data, 'tls', 'cert.pem'), 'no certificate\n')
+  await writeFile(join(data, 'tls', 'key.pem'), 'no key\n')
+  expectRefusal(await runCommand(start), 1, /cert\.pem and .*key\.pem/)
+})
+
+test('says that a host is not known', async () => {
+  // No name has a part that long, so nobody is asked for it.
+  const host = `${'a'.repeat(70)}.test`
+  const start = ['serve', '--workers', '1', '--data', await newFolder(), '--port', '0']
+  expectRefusal(await runCommand([...start, '--host', host]), 1, /host a+\.test is not known/)
+})
+
+test.each(ENGINES)(
+  'finishes what is under way although it is told to stop twice, on %s [HTTP-18]',
+  async (engine) => {
+    const server = await startServer(engine)
+    onTestFinished(() => server.stop())
+    const { api, token } = await server.person()
+    const id = await api.file('under way')
+    const upload = await holdUpload(server, { token, id, body: Buffer.from('0123456789'), sent: 4 })
+    process.kill(server.pid, 'SIGTERM')
+    await vi.waitFor(() => expect(server.log()).toContain('"stopping"'), { timeout: 30_000 })
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT'] as const) process.kill(server.pid, signal)
+    expect((await upload.finish()).status).toBe(204)
+    expect(await server.ended()).toBe(0)
+  },
+)
+
+test('says that a file in place of the database is none', async () => {
+  const data = await newFolder()
+  await writeFile(join(data, 'starling.db'), 'no database, but long enough to be looked at. '.repeat(100))
+  expectRefusal(await runCommand(['user', 'list', '--data', data]), 1, /starling\.db cannot be used/)
+})
+
+test('says at once that a folder cannot be made where the system makes none', async () => {
+  expectRefusal(await runCommand(['user', 'list', '--data', '/proc/starling']), 1, /data folder \/proc/)
 })
 
 describe.each(ENGINES)('a node that cannot start on %s', (engine) => {

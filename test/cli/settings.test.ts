@@ -83,6 +83,12 @@ describe('a setting', () => {
     ]).toEqual([8, false, false, null])
   })
 
+  test('--host takes an IPv6 address with and without brackets', () => {
+    for (const host of ['::1', '[::1]'])
+      expect(serveSettings(gatherValues({ host }, {}, undefined)).host).toBe('::1')
+    expect(serveSettings(gatherValues({ host: '[::1]', behindProxy: true }, {}, undefined)).host).toBe('::1')
+  })
+
   test('and its default are listed in the documentation, and nothing else is [LIMIT-17]', async () => {
     const path = fileURLToPath(new URL('../../docs/settings.md', import.meta.url))
     const rows = (await readFile(path, 'utf8'))
@@ -129,6 +135,10 @@ describe('wrong usage', () => {
     ['--quota', 'much'],
     ['--base-url', 'http://x.test'],
     ['--base-url', 'nonsense'],
+    ['--base-url', 'https://x.test?a'],
+    ['--base-url', 'https://x.test/#a'],
+    ['--base-url', 'https://user@x.test'],
+    ['--database', 'mysql://x.test/starling'],
     ['--signup', 'everybody'],
     ['--log-level', 'loud'],
     ['--tls-cert', '/tmp/cert.pem'],

@@ -39,7 +39,7 @@ describe.each(ENGINES)('the health of a node on %s', (engine) => {
     expect(server.log()).toContain('"stopping"')
   })
 
-  it('tells life from readiness', async () => {
+  it('tells life from readiness [HTTP-38]', async () => {
     const server = await started({})
     for (const path of ['/healthz', '/readyz']) {
       const answer = await ask(server, path)
@@ -50,6 +50,8 @@ describe.each(ENGINES)('the health of a node on %s', (engine) => {
       ])
       expect((await ask(server, path, 'HEAD')).status).toBe(200)
       expect((await ask(server, path, 'POST')).status).toBe(405)
+      const options = await ask(server, path, 'OPTIONS')
+      expect([options.status, options.headers.allow]).toEqual([204, 'GET, HEAD, OPTIONS'])
     }
   })
 

@@ -195,6 +195,7 @@ describe('the request head', () => {
     ['a NUL in a header', 'X-A: a\0b\r\n\r\n'],
     ['a malformed chunk', 'Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n'],
     ['a length that is no number', 'Content-Length: 1x\r\n\r\na'],
+    ['an empty Transfer-Encoding', 'Transfer-Encoding:\r\n\r\n'],
   ])('refuses %s and reads no second request after it [HTTP-15] [ERR-1]', async (_, rest) => {
     const paths: string[] = []
     const server = await startServer(async (exchange) => {
@@ -229,14 +230,29 @@ describe('the request head', () => {
     },
   )
 
-  it('takes chunked in any letter case [HTTP-16]', async () => {
-    const server = await startServer(echoBody)
-    const answer = await ask(
-      server,
-      request('PUT /a', ['Transfer-Encoding: Chunked']) + '3\r\nabc\r\n0\r\n\r\n',
+  it('does nothing of the requests behind an answer that ends the connection [HTTP-9] [HTTP-12]', async () => {
+    const paths: string[] = []
+    const server = await startServer(
+      async (exchange) => {
+        paths.push(exchange.path)
+        await echo(exchange)
+      },
+      { requestsPerConnection: 2 },
     )
-    expect(answer.status).toBe(200)
-    expect(answer.body.toString()).toContain('abc')
+    for (const first of ['GET /old HTTP/1.2', 'GET /one HTTP/1.1\r\nHost: a\r\n\r\nGET /last HTTP/1.1']) {
+      const wire = await server.open()
+      wire.send(`${first}\r\nHost: a\r\n\r\nPOST /behind HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`)
+      await wire.closed()
+      expect(wire.received.toString()).toContain('Connection: close')
+    }
+    expect(paths).toEqual(['/one', '/last'])
+  })
+
+  it('takes the name of the chunked coding in any letter case [HTTP-16]', async () => {
+    const server = await startServer(echoBody)
+    const head = 'POST /a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: \t CHUNKED \r\n\r\n'
+    const answer = await ask(server, `${head}3\r\nabc\r\n0\r\n\r\n`)
+    expect(answer.json()).toEqual({ body: 'abc' })
   })
 
   it.each(['DEL /files/1', 'BREW /pot'])(

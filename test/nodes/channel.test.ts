@@ -4,6 +4,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { tellWorker } from '../../src/nodes/channel.js'
 
@@ -12,6 +13,31 @@ function isEnded(pid: number): boolean {
   const path = `/proc/${pid}/stat`
   return !existsSync(path) || /\) Z /.test(readFileSync(path, 'utf8'))
 }
+
+it('a worker that says something when the primary is gone does not fail by it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'starling-test-'))
+  const program = join(folder, 'worker.mjs')
+  const channel = new URL('../../src/nodes/channel.ts', import.meta.url).href
+  writeFileSync(
+    program,
+    `import { workerChannel } from ${JSON.stringify(channel)}
+     const { tell } = workerChannel({})
+     process.on('disconnect', () => {
+       tell({ say: 'ready' })
+       setTimeout(() => process.exit(7), 50)
+     })
+     process.send('loaded')`,
+  )
+  const worker = fork(program, {
+    execArgv: ['--import', fileURLToPath(new URL('../support/typescript.js', import.meta.url))],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  const exited = once(worker, 'exit')
+  await once(worker, 'message')
+  worker.disconnect()
+  expect(await exited).toEqual([7, null])
+  rmSync(folder, { recursive: true })
+})
 
 it('a worker that died this moment and is spoken to ends nobody else', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'starling-test-'))

@@ -275,7 +275,7 @@ export async function start(args: readonly string[], env: NodeJS.ProcessEnv = {}
 /** Runs the command line to its end. */
 export function runCommand(
   args: readonly string[],
-  options: { stdin?: string; env?: NodeJS.ProcessEnv; cwd?: string } = {},
+  options: { stdin?: string | Buffer; env?: NodeJS.ProcessEnv; cwd?: string } = {},
 ): Promise<CommandResult> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [PROGRAM, ...args], {
