@@ -20,6 +20,8 @@ export interface HttpLimits {
   readonly jsonBytes: number
   /** What large forms that are being received or answered may take together; anybody may send one. */
   readonly largeFormsBytes: number
+  /** What large buffers of downloads take together; downloads beyond it are sent in smaller pieces. */
+  readonly largeFramesBytes: number
   readonly jsonDepth: number
   /** Members of all objects of one JSON body together. */
   readonly jsonKeys: number
@@ -50,6 +52,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   keepAliveMs: 65_000,
   jsonBytes: 1_048_576,
   largeFormsBytes: 67_108_864,
+  largeFramesBytes: 16_777_216,
   jsonDepth: 64,
   jsonKeys: 10_000,
   connections: 10_000,
