@@ -63,7 +63,7 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
   const multipart =
     ranges.length > 1 ? { boundary, contentType: reply.contentType, size: reply.size } : undefined
   const longest = ranges.reduce((bytes, range) => Math.max(bytes, range.end - range.start + 1), 0)
-  const frames = new DownloadFrames(exchange.largeFrames, longest)
+  const frames = new DownloadFrames(exchange.largeFrames, exchange.limits.slowPieceMs, longest)
   const fill = filler(reply.source, cutPieces(ranges, multipart), frames)
   try {
     // The first bytes are read before the head goes out, so that a source that fails at once gets a status.

@@ -4,8 +4,6 @@ import type { FrameLoan } from './frame-pool.js'
 /** Content bytes of one chunk; larger ones cost less processor time, but a reader that stops holds them. */
 const CHUNK_BYTES = 262_144
 const LARGE_CHUNK_BYTES = 1_048_576
-/** Who takes longer for a piece is a slow reader. */
-const SLOW_PIECE_MS = 1_000
 /** One piece is with the socket while the next one is read. */
 const FRAMES_AT_ONCE = 2
 
@@ -21,12 +19,14 @@ export function largeFramePool(bytes: number): FramePool {
 export class DownloadFrames {
   readonly #own: FramePool
   readonly #large: FramePool
+  readonly #slowPieceMs: number
   readonly #lent = new Set<FrameLoan>()
   /** Undefined until the first piece has been taken; a reader that was slow once is never quick again. */
   #isQuick: boolean | undefined
 
-  constructor(large: FramePool, longestRange: number) {
+  constructor(large: FramePool, slowPieceMs: number, longestRange: number) {
     this.#large = large
+    this.#slowPieceMs = slowPieceMs
     this.#own = new FramePool(Math.min(longestRange, CHUNK_BYTES), FRAMES_AT_ONCE)
   }
 
@@ -41,7 +41,7 @@ export class DownloadFrames {
 
   /** The socket has taken every byte of the frame and said so: nothing reads from it any more. */
   taken(loan: FrameLoan, pieceMs: number): void {
-    this.#isQuick = this.#isQuick !== false && pieceMs <= SLOW_PIECE_MS
+    this.#isQuick = this.#isQuick !== false && pieceMs <= this.#slowPieceMs
     if (this.#lent.delete(loan)) loan.end('free')
   }
 

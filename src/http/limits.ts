@@ -22,6 +22,8 @@ export interface HttpLimits {
   readonly largeFormsBytes: number
   /** What large buffers of downloads take together; downloads beyond it are sent in smaller pieces. */
   readonly largeFramesBytes: number
+  /** Who takes longer for a piece of a download is a slow reader, and has no more large buffers. */
+  readonly slowPieceMs: number
   readonly jsonDepth: number
   /** Members of all objects of one JSON body together. */
   readonly jsonKeys: number
@@ -53,6 +55,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   jsonBytes: 1_048_576,
   largeFormsBytes: 67_108_864,
   largeFramesBytes: 16_777_216,
+  slowPieceMs: 1_000,
   jsonDepth: 64,
   jsonKeys: 10_000,
   connections: 10_000,

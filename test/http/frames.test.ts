@@ -7,7 +7,7 @@ import type { ContentReply } from '../../src/http/content.js'
 import { FramePool } from '../../src/http/frame-pool.js'
 import type { HttpLimits } from '../../src/http/limits.js'
 import { request, startServer, testCertificate, wait } from './support.js'
-import type { TestServer } from './support.js'
+import type { TestServer, Wire } from './support.js'
 
 const MIB = 1_048_576
 const FORWARDED = ['X-Forwarded-Proto: https']
@@ -15,6 +15,8 @@ const FORWARDED = ['X-Forwarded-Proto: https']
 const SMALL_FRAME_BYTES = 270_000
 /** Longer than a piece may take of a quick reader. */
 const STALLED_MS = 1_500
+/** However slow the machine is, its readers count as quick. */
+const QUICK = { slowPieceMs: 600_000 }
 
 /** No two contents have four bytes in common at the same place. */
 function contentOf(number: number, size: number): Buffer {
@@ -81,16 +83,19 @@ async function serve(
   return { server, reads, closed }
 }
 
-/** Asks and reads nothing of the answer, until the server has read what it could and waits. */
-async function stall(
-  { server, reads }: Served,
-  path: string,
-): Promise<Awaited<ReturnType<TestServer['open']>>> {
+/** Asks, reads until the condition holds and then no more, until the server has read what it could and waits. */
+async function stall({ server, reads }: Served, path: string, condition: () => boolean): Promise<Wire> {
   const wire = await server.open()
-  wire.socket.pause()
   wire.send(request(`GET ${path}`, FORWARDED))
-  await expect.poll(() => reads(path).length, { timeout: 60_000 }).toBeGreaterThan(2)
-  for (let before = -1; before !== reads(path).length; await wait(STALLED_MS)) before = reads(path).length
+  await wire.until(condition)
+  wire.socket.pause()
+  let before = -1
+  // Several short times, because a process that is stopped for a while sees the end of one of them only.
+  for (let quiet = 0; quiet < 10; quiet += 1) {
+    if (before !== reads(path).length) quiet = 0
+    before = reads(path).length
+    await wait(STALLED_MS / 10)
+  }
   return wire
 }
 
@@ -100,6 +105,10 @@ function isLarge({ memory }: Read): boolean {
 
 function largeMemory(reads: readonly Read[]): Set<ArrayBufferLike> {
   return new Set(reads.filter(isLarge).map(({ memory }) => memory))
+}
+
+function stallWithLarge(served: Served, path: string): Promise<Wire> {
+  return stall(served, path, () => largeMemory(served.reads(path)).size === 2)
 }
 
 describe('a pool of frames', () => {
@@ -136,131 +145,138 @@ describe('a pool of frames', () => {
   })
 })
 
-describe.each(['tls', 'proxy'] as const)('the frames of downloads over %s', (transport) => {
-  it('are large for a long download, and the same ones for the next', async () => {
-    const bytes = contentOf(1, 12 * MIB)
-    const served = await serve(() => bytes, { transport })
-    for (const path of ['/1', '/2']) {
-      const wire = await served.server.open()
-      expect((await wire.send(request(`GET ${path}`, FORWARDED)).answer()).body.equals(bytes)).toBe(true)
-    }
-    const first = largeMemory(served.reads('/1'))
-    expect(first.size).toBe(2)
-    expect(largeMemory(served.reads('/2'))).toEqual(first)
-    expect(served.reads('/1').length).toBeLessThan(20)
-  })
-
-  it('are small where there is less to read than a large one holds, in a file or in a range', async () => {
-    const bytes = contentOf(1, 8 * MIB)
-    const parts = [0, 2, 4, 6].map((at) => ({ start: at * MIB, end: (at + 1) * MIB - 2 }))
-    const served = await serve((path) => (path === '/short' ? bytes.subarray(0, MIB - 1) : bytes), {
-      transport,
-      change: (path) => (path === '/parts' ? { ranges: parts } : {}),
-    })
-    for (const path of ['/short', '/parts']) {
-      const wire = await served.server.open()
-      await wire.send(request(`GET ${path}`, FORWARDED)).answer()
-      expect(served.reads(path).length).toBeGreaterThan(3)
-      expect(largeMemory(served.reads(path)).size).toBe(0)
-    }
-  })
-
-  it('are small for what is begun while the large ones are lent, and large again later', async () => {
-    const bytes = contentOf(1, 40 * MIB)
-    const served = await serve(() => bytes, { transport, limits: { largeFramesBytes: 2.5 * MIB } })
-    const stalled = await stall(served, '/stalled')
-    const held = largeMemory(served.reads('/stalled'))
-    expect(held.size).toBe(2)
-    const during = await served.server.open()
-    expect((await during.send(request('GET /during', FORWARDED)).answer()).body.equals(bytes)).toBe(true)
-    expect(largeMemory(served.reads('/during')).size).toBe(0)
-    stalled.socket.resume()
-    expect((await stalled.answer()).body.equals(bytes)).toBe(true)
-    const later = await served.server.open()
-    expect((await later.send(request('GET /later', FORWARDED)).answer()).body.equals(bytes)).toBe(true)
-    expect(largeMemory(served.reads('/later'))).toEqual(held)
-  })
-
-  it('are none of a slow reader any more once it has taken what it held', async () => {
-    const bytes = contentOf(1, 40 * MIB)
-    const served = await serve(() => bytes, { transport })
-    const slow = await stall(served, '/slow')
-    const before = served.reads('/slow').length
-    expect(largeMemory(served.reads('/slow')).size).toBe(2)
-    slow.socket.resume()
-    expect((await slow.answer()).body.equals(bytes)).toBe(true)
-    const after = served.reads('/slow').slice(before)
-    expect(after.length).toBeGreaterThan(20)
-    expect(after.filter(isLarge)).toEqual([])
-  })
-
-  it('go to nobody else when the connection breaks before they were taken', async () => {
-    const bytes = contentOf(1, 40 * MIB)
-    let cut = (): void => undefined
-    const served = await serve(() => bytes, {
-      transport,
-      limits: { largeFramesBytes: 2 * MIB },
-      change: (path) => (path === '/cut' ? { onAbort: (abort) => (cut = abort) } : {}),
-    })
-    const left = await stall(served, '/left')
-    left.socket.destroy()
-    await expect.poll(() => served.closed.has('/left'), { timeout: 60_000 }).toBe(true)
-    await stall(served, '/cut')
-    cut()
-    await expect.poll(() => served.closed.has('/cut'), { timeout: 60_000 }).toBe(true)
-    const whole = await served.server.open()
-    expect((await whole.send(request('GET /whole', FORWARDED)).answer()).body.equals(bytes)).toBe(true)
-    const memory = ['/left', '/cut', '/whole'].map((path) => largeMemory(served.reads(path)))
-    expect(memory.map(({ size }) => size)).toEqual([2, 2, 2])
-    expect(new Set(memory.flatMap((each) => [...each])).size).toBe(6)
-  })
-
-  it('never carry bytes of one download into another, however they end', async () => {
-    const contents = [1, 2, 3, 4, 5].map((number) => contentOf(number, (3 + number) * MIB + number * 1_001))
-    const cuts = new Map<string, () => void>()
-    const parts = [
-      { start: 5, end: 2_500_000 },
-      { start: 2_600_001, end: 4_100_000 },
-    ]
-    const served = await serve((path) => contentAt(contents, path), {
-      transport,
-      limits: { largeFramesBytes: 5 * MIB },
-      change: (path) => ({
-        onAbort: (abort) => void cuts.set(path, abort),
-        ...(path.endsWith('range') ? { ranges: parts.slice(0, 1) } : {}),
-        ...(path.endsWith('broken') ? { failsAt: 2_900_000 } : {}),
-        ...(path.endsWith('outdated') ? { isCurrent: () => Promise.resolve(false) } : {}),
-      }),
-    })
-    const random = randomNumbers(20_261_115)
-    const outcomes = new Map<string, number>()
-    let begun = 0
-    async function client(): Promise<void> {
-      while (begun < 80) {
-        const kind = KINDS[Math.floor(random() * KINDS.length)] ?? 'whole'
-        begun += 1
-        const path = `/${begun % contents.length}/${begun}/${kind}`
-        const content = contentAt(contents, path)
-        const expected = kind === 'range' ? content.subarray(5, 2_500_001) : content
-        const stopAt = Math.floor(random() * expected.length)
-        const isWhole = await read(served.server, path, transport, expected, (bytes, answer) => {
-          if (bytes < stopAt) return
-          if (kind === 'left') answer.destroy()
-          if (kind === 'cut') cuts.get(path)?.()
-          if (kind === 'slow' && random() < 0.05) return wait(20)
-        })
-        if (['whole', 'range', 'slow'].includes(kind)) expect([path, isWhole]).toEqual([path, true])
-        if (['broken', 'outdated'].includes(kind)) expect([path, isWhole]).toEqual([path, false])
-        outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
+describe.each(['tls', 'proxy'] as const)(
+  'the frames of downloads over %s',
+  { timeout: 120_000 },
+  (transport) => {
+    it('are large for a long download, and the same ones for the next', async () => {
+      const bytes = contentOf(1, 12 * MIB)
+      const served = await serve(() => bytes, { transport, limits: QUICK })
+      for (const path of ['/1', '/2']) {
+        const wire = await served.server.open()
+        expect((await wire.send(request(`GET ${path}`, FORWARDED)).answer()).body.equals(bytes)).toBe(true)
       }
-    }
-    await Promise.all(Array.from({ length: 10 }, client))
-    expect([...outcomes.keys()].sort()).toEqual([...new Set(KINDS)].sort())
-    expect(served.server.logged.every(({ fields }) => String(fields['cause']).includes('the disk'))).toBe(
-      true,
-    )
-  }, 120_000)
-})
+      const first = largeMemory(served.reads('/1'))
+      expect(first.size).toBe(2)
+      expect(largeMemory(served.reads('/2'))).toEqual(first)
+      expect(served.reads('/1').length).toBeLessThan(20)
+    })
+
+    it('are small where there is less to read than a large one holds, in a file or in a range', async () => {
+      const bytes = contentOf(1, 8 * MIB)
+      const parts = [0, 2, 4, 6].map((at) => ({ start: at * MIB, end: (at + 1) * MIB - 2 }))
+      const served = await serve((path) => (path === '/short' ? bytes.subarray(0, MIB - 1) : bytes), {
+        transport,
+        limits: QUICK,
+        change: (path) => (path === '/parts' ? { ranges: parts } : {}),
+      })
+      for (const path of ['/short', '/parts']) {
+        const wire = await served.server.open()
+        await wire.send(request(`GET ${path}`, FORWARDED)).answer()
+        expect(served.reads(path).length).toBeGreaterThan(3)
+        expect(largeMemory(served.reads(path)).size).toBe(0)
+      }
+    })
+
+    it('are small for what is begun while the large ones are lent, and large again later', async () => {
+      const bytes = contentOf(1, 32 * MIB)
+      const served = await serve(() => bytes, {
+        transport,
+        limits: { ...QUICK, largeFramesBytes: 2.5 * MIB },
+      })
+      const stalled = await stallWithLarge(served, '/stalled')
+      const held = largeMemory(served.reads('/stalled'))
+      expect(held.size).toBe(2)
+      const during = await served.server.open()
+      expect((await during.send(request('GET /during', FORWARDED)).answer()).body.equals(bytes)).toBe(true)
+      expect(largeMemory(served.reads('/during')).size).toBe(0)
+      stalled.socket.resume()
+      expect((await stalled.answer()).body.equals(bytes)).toBe(true)
+      const later = await served.server.open()
+      expect((await later.send(request('GET /later', FORWARDED)).answer()).body.equals(bytes)).toBe(true)
+      expect(largeMemory(served.reads('/later'))).toEqual(held)
+    })
+
+    it('are none of a slow reader any more once it has taken what it held', async () => {
+      const bytes = contentOf(1, 32 * MIB)
+      const served = await serve(() => bytes, { transport })
+      const slow = await stall(served, '/slow', () => served.reads('/slow').length > 4)
+      const before = served.reads('/slow').length
+      slow.socket.resume()
+      expect((await slow.answer()).body.equals(bytes)).toBe(true)
+      const after = served.reads('/slow').slice(before)
+      expect(after.length).toBeGreaterThan(20)
+      expect(after.filter(isLarge)).toEqual([])
+    })
+
+    it('go to nobody else when the connection breaks before they were taken', async () => {
+      const bytes = contentOf(1, 32 * MIB)
+      let cut = (): void => undefined
+      const served = await serve(() => bytes, {
+        transport,
+        limits: { ...QUICK, largeFramesBytes: 2 * MIB },
+        change: (path) => (path === '/cut' ? { onAbort: (abort) => (cut = abort) } : {}),
+      })
+      const left = await stallWithLarge(served, '/left')
+      left.socket.destroy()
+      await expect.poll(() => served.closed.has('/left'), { timeout: 60_000 }).toBe(true)
+      await stallWithLarge(served, '/cut')
+      cut()
+      await expect.poll(() => served.closed.has('/cut'), { timeout: 60_000 }).toBe(true)
+      const whole = await served.server.open()
+      expect((await whole.send(request('GET /whole', FORWARDED)).answer()).body.equals(bytes)).toBe(true)
+      const memory = ['/left', '/cut', '/whole'].map((path) => largeMemory(served.reads(path)))
+      expect(memory.map(({ size }) => size)).toEqual([2, 2, 2])
+      expect(new Set(memory.flatMap((each) => [...each])).size).toBe(6)
+    })
+
+    it('never carry bytes of one download into another, however they end', async () => {
+      const contents = [1, 2, 3, 4, 5].map((number) => contentOf(number, (3 + number) * MIB + number * 1_001))
+      const cuts = new Map<string, () => void>()
+      const parts = [
+        { start: 5, end: 2_500_000 },
+        { start: 2_600_001, end: 4_100_000 },
+      ]
+      const served = await serve((path) => contentAt(contents, path), {
+        transport,
+        limits: { ...QUICK, largeFramesBytes: 5 * MIB },
+        change: (path) => ({
+          onAbort: (abort) => void cuts.set(path, abort),
+          ...(path.endsWith('range') ? { ranges: parts.slice(0, 1) } : {}),
+          ...(path.endsWith('broken') ? { failsAt: 2_900_000 } : {}),
+          ...(path.endsWith('outdated') ? { isCurrent: () => Promise.resolve(false) } : {}),
+        }),
+      })
+      const random = randomNumbers(20_261_115)
+      const outcomes = new Map<string, number>()
+      let begun = 0
+      async function client(): Promise<void> {
+        while (begun < 80) {
+          const kind = KINDS[Math.floor(random() * KINDS.length)] ?? 'whole'
+          begun += 1
+          const path = `/${begun % contents.length}/${begun}/${kind}`
+          const content = contentAt(contents, path)
+          const expected = kind === 'range' ? content.subarray(5, 2_500_001) : content
+          const stopAt = Math.floor(random() * expected.length)
+          const isWhole = await read(served.server, path, transport, expected, (bytes, answer) => {
+            if (bytes < stopAt) return
+            if (kind === 'left') answer.destroy()
+            if (kind === 'cut') cuts.get(path)?.()
+            if (kind === 'slow' && random() < 0.05) return wait(20)
+          })
+          if (['whole', 'range', 'slow'].includes(kind)) expect([path, isWhole]).toEqual([path, true])
+          if (['broken', 'outdated'].includes(kind)) expect([path, isWhole]).toEqual([path, false])
+          outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
+        }
+      }
+      await Promise.all(Array.from({ length: 10 }, client))
+      expect([...outcomes.keys()].sort()).toEqual([...new Set(KINDS)].sort())
+      expect(served.server.logged.every(({ fields }) => String(fields['cause']).includes('the disk'))).toBe(
+        true,
+      )
+    })
+  },
+)
 
 const KINDS = ['whole', 'whole', 'range', 'slow', 'left', 'cut', 'broken', 'outdated'] as const
 
