@@ -34,7 +34,7 @@ export interface ContentReply {
 }
 
 /**
- * Streams content with two buffers: the next read runs while the socket takes the one before. Resolves when
+ * Streams content with two frames at a time: the next read runs while the socket takes the one before. Resolves when
  * the socket has taken the last byte or is gone. Whatever fails after the head cuts the connection and is
  * thrown for the log alone; error text never gets into content. `stale`: it was cut from outside before its
  * head, and nothing was sent.
