@@ -54,7 +54,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   keepAliveMs: 65_000,
   jsonBytes: 1_048_576,
   largeFormsBytes: 67_108_864,
-  largeFramesBytes: 16_777_216,
+  largeFramesBytes: 8_388_608,
   slowPieceMs: 1_000,
   jsonDepth: 64,
   jsonKeys: 10_000,
