@@ -155,6 +155,8 @@ const LIMIT_HELP: Readonly<Record<keyof HttpLimits, string>> = {
   keepAliveMs: 'silence between two requests of a connection',
   jsonBytes: 'largest JSON or form body',
   largeFormsBytes: 'what forms beyond 64 KiB take together, in a process',
+  largeFramesBytes: 'what large buffers of downloads take together, in a process',
+  slowPieceMs: 'time for a piece of a download after which its reader gets smaller ones',
   jsonDepth: 'deepest nesting of a JSON body',
   jsonKeys: 'members of all objects of a JSON body together',
   connections: 'open connections of a process',

@@ -15,7 +15,6 @@ export function contentFrame(chunkBytes: number): Buffer {
 export async function fillFrame(
   frame: Buffer,
   piece: Piece,
-  isLast: boolean,
   read: (buffer: Buffer, position: number, length: number) => Promise<number>,
 ): Promise<Buffer> {
   let at = SIZE_LINE_BYTES + frame.write(piece.before, SIZE_LINE_BYTES, 'latin1')
@@ -32,7 +31,7 @@ export async function fillFrame(
   const start = SIZE_LINE_BYTES - sizeLine.length
   frame.write(sizeLine, start, 'latin1')
   if (bodyBytes > 0) at += frame.write('\r\n', at, 'latin1')
-  if (isLast) at += frame.write('0\r\n\r\n', at, 'latin1')
+  if (piece.isLast) at += frame.write('0\r\n\r\n', at, 'latin1')
   return frame.subarray(start, at)
 }
 

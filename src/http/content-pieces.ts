@@ -10,33 +10,56 @@ export interface Piece {
   readonly position: number
   readonly length: number
   readonly after: string
+  /** Nothing of the body comes behind it. */
+  readonly isLast: boolean
 }
 
-/**
- * Cuts the ranges into pieces of at most chunkBytes, in order; at least one piece comes, if only an empty
- * one. With a boundary each range becomes a part of multipart/byteranges.
- */
-export function* contentPieces(
+/** Cuts the ranges of a download into pieces, in order, of whatever size each of them is asked for. */
+export interface PieceCutter {
+  /** Bytes of content up to the end of the range that is being cut. */
+  readonly rangeRest: number
+  /** A piece of at most chunkBytes; undefined behind the last. At least one comes, if only an empty one. */
+  next(chunkBytes: number): Piece | undefined
+}
+
+/** With a boundary each range becomes a part of multipart/byteranges. */
+export function cutPieces(
   ranges: readonly ByteRange[],
-  chunkBytes: number,
   multipart: { boundary: string; contentType: string; size: number } | undefined,
-): Generator<Piece, undefined> {
-  if (ranges.length === 0) yield { before: '', position: 0, length: 0, after: '' }
-  for (const [index, { start, end }] of ranges.entries()) {
-    for (let position = start; position <= end; position += chunkBytes) {
+): PieceCutter {
+  let index = 0
+  let range = ranges[0] ?? NO_BYTES
+  let position = range.start
+  let isOver = false
+  return {
+    get rangeRest() {
+      return isOver ? 0 : range.end + 1 - position
+    },
+    next(chunkBytes) {
+      if (isOver) return undefined
+      const { start, end } = range
       const length = Math.min(chunkBytes, end + 1 - position)
-      const isFirst = position === start
-      const isLast = index === ranges.length - 1 && position + length > end
-      yield {
-        before: multipart !== undefined && isFirst ? partHead(multipart, index, start, end) : '',
+      const following = position + length > end ? ranges[index + 1] : range
+      const piece = {
+        before: multipart !== undefined && position === start ? partHead(multipart, index, start, end) : '',
         position,
         length,
-        after: multipart !== undefined && isLast ? `\r\n--${multipart.boundary}--\r\n` : '',
+        after: multipart !== undefined && following === undefined ? `\r\n--${multipart.boundary}--\r\n` : '',
+        isLast: following === undefined,
       }
-    }
+      if (following === undefined) isOver = true
+      else if (following === range) position += length
+      else {
+        index += 1
+        range = following
+        position = range.start
+      }
+      return piece
+    },
   }
-  return undefined
 }
+
+const NO_BYTES: ByteRange = { start: 0, end: -1 }
 
 function partHead(
   multipart: { boundary: string; contentType: string; size: number },

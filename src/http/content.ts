@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { contentFrame, fillFrame } from './content-frame.js'
-import { contentPieces } from './content-pieces.js'
-import type { ByteRange, Piece } from './content-pieces.js'
+import { fillFrame } from './content-frame.js'
+import { cutPieces } from './content-pieces.js'
+import type { ByteRange, PieceCutter } from './content-pieces.js'
+import { DownloadFrames } from './download-frames.js'
 import { drainUnreadBody } from './drain.js'
 import type { Exchange } from './exchange.js'
+import type { FrameLoan } from './frame-pool.js'
 import { commonLines } from './reply.js'
 
 /** Bytes of content that never change, by position. */
@@ -32,7 +34,7 @@ export interface ContentReply {
 }
 
 /**
- * Streams content with two buffers: the next read runs while the socket takes the one before. Resolves when
+ * Streams content with two frames at a time: the next read runs while the socket takes the one before. Resolves when
  * the socket has taken the last byte or is gone. Whatever fails after the head cuts the connection and is
  * thrown for the log alone; error text never gets into content. `stale`: it was cut from outside before its
  * head, and nothing was sent.
@@ -48,13 +50,9 @@ export async function sendContent(exchange: Exchange, reply: ContentReply): Prom
   }
 }
 
-/** Content bytes of one chunk; measured to cost the least for a long download over TLS. */
-const CHUNK_BYTES = 262_144
-
 async function stream(exchange: Exchange, reply: ContentReply, boundary: string): Promise<'sent' | 'stale'> {
   const { res } = exchange
   const { socket } = exchange.req
-  const { source } = reply
   let isStale = false
   // Before the head another answer can be given; once the end is on its way the connection is the next request's.
   reply.onAbort?.(() => {
@@ -64,39 +62,59 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
   const ranges = reply.ranges ?? (reply.size === 0 ? [] : [{ start: 0, end: reply.size - 1 }])
   const multipart =
     ranges.length > 1 ? { boundary, contentType: reply.contentType, size: reply.size } : undefined
-  const pieces = contentPieces(ranges, CHUNK_BYTES, multipart)
   const longest = ranges.reduce((bytes, range) => Math.max(bytes, range.end - range.start + 1), 0)
-  const frameBytes = Math.min(longest, CHUNK_BYTES)
-  const frames: Buffer[] = []
-  const fill = (index: number, piece: Piece, isLast: boolean): Promise<Buffer> => {
-    const frame = (frames[index % 2] ??= contentFrame(frameBytes))
-    return fillFrame(frame, piece, isLast, (buffer, position, length) =>
+  const frames = new DownloadFrames(exchange.largeFrames, exchange.limits.slowPieceMs, longest)
+  const fill = filler(reply.source, cutPieces(ranges, multipart), frames)
+  try {
+    // The first bytes are read before the head goes out, so that a source that fails at once gets a status.
+    const first = await fill()
+    if (isStale) return 'stale'
+    if (res.destroyed) return 'sent'
+    const write = startWriting(exchange, reply, boundary, frames)
+    return await sendPieces(exchange, reply, first, fill, write)
+  } finally {
+    frames.close()
+  }
+}
+
+/** An encoded chunk and the frame that it lies in. */
+interface Filled {
+  readonly bytes: Buffer
+  readonly loan: FrameLoan
+  readonly isLast: boolean
+}
+
+/** Reads one piece after another; not to be called behind the last. */
+function filler(source: ByteSource, pieces: PieceCutter, frames: DownloadFrames): () => Promise<Filled> {
+  return async () => {
+    const loan = frames.take(pieces.rangeRest)
+    const piece = pieces.next(loan.chunkBytes)
+    if (piece === undefined) throw new Error('there is nothing behind the last piece')
+    const bytes = await fillFrame(loan.frame, piece, (buffer, position, length) =>
       source.read(buffer, position, length),
     )
+    return { bytes, loan, isLast: piece.isLast }
   }
+}
 
-  let piece = pieces.next().value
-  let following = pieces.next().value
-  // The first bytes are read before the head goes out, so that a source that fails at once gets a status.
-  let bytes = piece === undefined ? NOTHING : await fill(0, piece, following === undefined)
-  if (isStale) return 'stale'
-  if (res.destroyed) return 'sent'
-  const write = startWriting(exchange, reply, boundary)
+async function sendPieces(
+  { res, req: { socket } }: Exchange,
+  reply: ContentReply,
+  first: Filled,
+  fill: () => Promise<Filled>,
+  write: (filled: Filled) => Promise<boolean>,
+): Promise<'sent'> {
   try {
-    let written: Promise<void> = Promise.resolve()
-    for (let index = 1; piece !== undefined; index++) {
-      if (following === undefined && !(await reply.isCurrent())) return cut(socket)
+    let isTaken = Promise.resolve(true)
+    for (let filled = first; ; filled = await fill()) {
+      if (filled.isLast && !(await reply.isCurrent())) return cut(socket)
       if (res.destroyed) return 'sent'
-      const before = written
-      written = write(bytes)
-      piece = following
-      if (piece === undefined) break
-      following = pieces.next().value
-      await before
-      bytes = await fill(index, piece, following === undefined)
+      const before = isTaken
+      isTaken = write(filled)
+      if (!(await before)) return cut(socket)
+      if (filled.isLast) break
     }
-    await written
-    if (res.destroyed) return 'sent'
+    if (!(await isTaken)) return cut(socket)
     socket.setTimeout(0)
     res.end()
     return 'sent'
@@ -106,37 +124,41 @@ async function stream(exchange: Exchange, reply: ContentReply, boundary: string)
   }
 }
 
-const NOTHING = Buffer.alloc(0)
-
 function cut(socket: Socket): 'sent' {
   socket.destroy()
   return 'sent'
 }
 
 /**
- * Sends the head and returns the function that writes encoded chunks. Its promise is fulfilled when the
- * socket has taken the bytes or is gone; only then may the buffer be used again.
+ * Sends the head and returns the function that writes encoded chunks. Its promise tells whether the socket has taken
+ * the bytes or is gone. Only what it has taken gives its frame to others: of a connection that broke nobody says
+ * whether something still reads from it.
  */
 function startWriting(
   exchange: Exchange,
   reply: ContentReply,
   boundary: string,
-): (bytes: Buffer) => Promise<void> {
+  frames: DownloadFrames,
+): (filled: Filled) => Promise<boolean> {
   const { res, req, limits } = exchange
-  const waiting = new Set<() => void>()
-  res.once('close', () => waiting.forEach((resolve) => resolve()))
+  const waiting = new Set<(isTaken: boolean) => void>()
+  res.once('close', () => waiting.forEach((resolve) => resolve(false)))
   res.on('error', () => req.socket.destroy())
   writeHead(exchange, reply, boundary)
   // The bytes are encoded chunks already; node must not wrap them again.
   res.chunkedEncoding = false
   // Node's timer knows whether the socket took a part of a pending write, and destroys one that took nothing.
   req.socket.setTimeout(limits.drainIdleMs)
-  return (bytes) =>
+  return ({ bytes, loan }) =>
     new Promise((resolve) => {
+      const startedMs = performance.now()
       waiting.add(resolve)
-      res.write(bytes, () => {
+      res.write(bytes, (error) => {
         waiting.delete(resolve)
-        resolve()
+        // Node reports no error for a write that was under way when its socket was destroyed.
+        const isTaken = (error === null || error === undefined) && !req.socket.destroyed
+        if (isTaken) frames.taken(loan, performance.now() - startedMs)
+        resolve(isTaken)
       })
     })
 }

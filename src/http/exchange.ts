@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FramePool } from './frame-pool.js'
 import type { HttpLimits } from './limits.js'
 
 /** One request and the reply to it: what every function of this folder works on. */
@@ -23,6 +24,8 @@ export interface Exchange {
   readonly connection: { readonly closing: boolean }
   /** What large forms take at this moment, over all exchanges of the listener; only readFormBody changes it. */
   readonly largeForms: { bytes: number }
+  /** Large buffers for downloads, over all exchanges of the listener; only sendContent takes of them. */
+  readonly largeFrames: FramePool
   /** True once `100 Continue` has been sent; only startBody sets it. */
   continued: boolean
 }

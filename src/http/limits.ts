@@ -20,6 +20,10 @@ export interface HttpLimits {
   readonly jsonBytes: number
   /** What large forms that are being received or answered may take together; anybody may send one. */
   readonly largeFormsBytes: number
+  /** What large buffers of downloads take together; downloads beyond it are sent in smaller pieces. */
+  readonly largeFramesBytes: number
+  /** Who takes longer for a piece of a download is a slow reader, and has no more large buffers. */
+  readonly slowPieceMs: number
   readonly jsonDepth: number
   /** Members of all objects of one JSON body together. */
   readonly jsonKeys: number
@@ -50,6 +54,8 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   keepAliveMs: 65_000,
   jsonBytes: 1_048_576,
   largeFormsBytes: 67_108_864,
+  largeFramesBytes: 8_388_608,
+  slowPieceMs: 1_000,
   jsonDepth: 64,
   jsonKeys: 10_000,
   connections: 10_000,

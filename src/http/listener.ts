@@ -9,6 +9,7 @@ import { Failure } from '../model/failures.js'
 import { ConnectionLost } from './body.js'
 import { refuseBrokenRequest, refuseConnection } from './client-error.js'
 import type { ParserError } from './client-error.js'
+import { largeFramePool } from './download-frames.js'
 import { splitTarget } from './exchange.js'
 import type { Exchange } from './exchange.js'
 import { INTERNAL_MESSAGE, replyFailure } from './failures.js'
@@ -66,6 +67,7 @@ export function createListener(options: ListenerOptions): Listener {
   const isBelieved = behindProxy ? () => true : believes(options.trustedProxies ?? [])
   const shared = { draining: false, stopping: false }
   const largeForms = { bytes: 0 }
+  const largeFrames = largeFramePool(limits.largeFramesBytes)
   const open = new Map<Socket, Connection>()
   /** The same records by the socket that node's HTTP server knows: the one inside TLS. */
   const inner = new WeakMap<Duplex, Connection>()
@@ -139,6 +141,7 @@ export function createListener(options: ListenerOptions): Listener {
       client: clientAddress(req, isBelieved),
       connection,
       largeForms,
+      largeFrames,
       continued: false,
     }
     connection.requests++

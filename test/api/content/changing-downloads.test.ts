@@ -8,6 +8,7 @@ import { begin, bytesOf, expectBytes, expectProgress, expectStored, part, useSer
 const LARGE_BYTES = 32 * 1024 * 1024
 const OLD = bytesOf(LARGE_BYTES, 1)
 const NEW = bytesOf(LARGE_BYTES, 2)
+const BESIDE = bytesOf(8 * 1024 * 1024, 3)
 
 describe.each(ENGINES)('content that changes while it is downloaded on %s', (engine) => {
   describe.each([1, 2])('by a node of %i process(es)', (workers) => {
@@ -142,6 +143,28 @@ describe.each(ENGINES)('content that changes while it is downloaded on %s', (eng
         }
       }
     })
+
+    it('puts no byte into a download beside it, whether it is cut off or left by its client', async () => {
+      const changing = await api.file('changing.bin', 'root', OLD)
+      const beside = await api.file('beside.bin', 'root', BESIDE)
+      for (let round = 0; round < 2; round += 1) {
+        const happening = async (): Promise<void> => {
+          const whole = [1, 2, 3].map(() => api.get(`/files/${beside}/content`))
+          const left = await openRaw(server())
+          left.send(requestHead('GET', `/api/v1.3/files/${changing}/content`, api.token))
+          await left.receive(5_000_000)
+          left.drop()
+          await replace(changing)
+          for (const answer of await Promise.all(whole)) expectBytes(answer.body, BESIDE)
+        }
+        const answers = await downloadWhile(changing, happening, { times: 3 })
+        for (const answer of answers) {
+          expectCut(answer, 200)
+          expectPrefix(answer.body)
+        }
+        expectStored(await api.upload(changing, OLD))
+      }
+    }, 180_000)
 
     it('is cut off whichever process sends it and whichever made the change [DOWN-42]', async () => {
       const id = await api.file('several.bin', 'root', OLD)
