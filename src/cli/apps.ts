@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { listApps, type AppRow } from '../db/apps.js'
 import { apps, type AppChanges } from '../service/apps.js'
 import { COMMAND_LINE } from '../service/journal.js'
+import { wholeNumber } from './arguments.js'
 import { valuesOf, withInstallation, type Context } from './context.js'
 import { addSettings, leaf } from './leaf.js'
 import { print } from './output.js'
@@ -22,7 +23,7 @@ export function addAppCommands(program: Command): void {
     .option('--token-lifetime <seconds>', 'life of its tokens, 0 for ever', String(YEAR_SECONDS))
     .action(async (name: string, options: Record<string, unknown>, command: Command) => {
       const redirectUris = options['redirectUri'] as string[]
-      const tokenLifetimeSeconds = seconds(String(options['tokenLifetime']))
+      const tokenLifetimeSeconds = wholeNumber(String(options['tokenLifetime']), 'seconds')
       if (redirectUris.length === 0) throw new UsageError('an application needs a --redirect-uri')
       await withInstallation(command, async (context) => {
         const { app: made, secret } = await context.write((tx) =>
@@ -129,7 +130,9 @@ function changesOf(options: Record<string, unknown>): AppChanges {
     ...(redirectUris.length === 0 ? {} : { redirectUris }),
     ...(typeof name === 'string' ? { name } : {}),
     ...(typeof description === 'string' ? { description } : {}),
-    ...(typeof tokenLifetime === 'string' ? { tokenLifetimeSeconds: seconds(tokenLifetime) } : {}),
+    ...(typeof tokenLifetime === 'string'
+      ? { tokenLifetimeSeconds: wholeNumber(tokenLifetime, 'seconds') }
+      : {}),
   }
   if (Object.keys(changes).length === 0) throw new UsageError('say what to change')
   return changes
@@ -137,14 +140,6 @@ function changesOf(options: Record<string, unknown>): AppChanges {
 
 function collect(value: string, before: string[]): string[] {
   return [...before, value]
-}
-
-/** A number of seconds as an argument. */
-export function seconds(text: string): number {
-  const number = Number(text)
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number))
-    throw new UsageError(`${text} is no number of seconds`)
-  return number
 }
 
 async function certificate(context: Context, settings: ServeSettings): Promise<string> {

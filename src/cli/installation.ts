@@ -1,10 +1,11 @@
-import { access, constants, mkdir, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { access, constants, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { openDiskStore } from '../blob/disk.js'
 import type { Replica } from '../blob/replica.js'
 import type { S3Address } from '../blob/s3-address.js'
 import { openStaging } from '../blob/staging.js'
 import type { BlobStore, BlobTarget } from '../blob/store.js'
+import { makeDirectory } from '../blob/sync.js'
 import { ensureEpoch, settleFact } from '../db/changes.js'
 import type { Db } from '../db/db.js'
 import { ensureNode } from '../db/nodes.js'
@@ -118,25 +119,13 @@ async function openCopy(directory: string | undefined): Promise<Replica | undefi
 
 async function prepareFolder(dataDir: string): Promise<void> {
   try {
-    await makeFolder(dataDir)
+    // Only a folder that is made here has a parent that is ours to read.
+    await access(dataDir).catch(() => makeDirectory(dataDir))
     if (!(await stat(dataDir)).isDirectory()) throw new Error('it is not a folder')
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new Error(`the data folder ${dataDir} cannot be used: ${reason}`, { cause: error })
-  }
-}
-
-/** Node's own way of making what is missing above never ends where the system says "not found" of a new folder, as /proc does. */
-async function makeFolder(path: string, parentIsThere = false): Promise<void> {
-  try {
-    await mkdir(path, { mode: 0o700 })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return
-    if (code !== 'ENOENT' || parentIsThere) throw error
-    await makeFolder(dirname(path))
-    await makeFolder(path, true)
   }
 }
 

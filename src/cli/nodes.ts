@@ -18,11 +18,11 @@ import type { Tx } from '../db/db.js'
 import { Failure } from '../model/failures.js'
 import { formatId, parseId } from '../model/ids.js'
 import { COMMAND_LINE, record } from '../service/journal.js'
+import { wholeNumber } from './arguments.js'
 import { withInstallation, type Context } from './context.js'
 import { leaf } from './leaf.js'
 import { print } from './output.js'
 import { UsageError } from './settings.js'
-import { byteCount } from './users.js'
 
 export function addNodeCommands(program: Command): void {
   const node = program.command('node').description('this node and what it holds')
@@ -97,7 +97,7 @@ export function addNodeCommands(program: Command): void {
 
   leaf(node, 'capacity <bytes|none>', 'how many bytes of content this node may hold').action(
     async (wish: string, _: unknown, command: Command) => {
-      const bytes = wish === 'none' ? null : byteCount(wish)
+      const bytes = wish === 'none' ? null : wholeNumber(wish, 'bytes')
       await withInstallation(command, async (context) => {
         await context.write(async (tx) => {
           await setCapacity(tx, context.installation.nodeId, bytes)

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import { setCapacity } from '../db/nodes.js'
 import type { Db } from '../db/db.js'
-import { ensureCertificate, readCertificate } from '../http/tls.js'
+import { ensureCertificate } from '../http/tls.js'
 import { Failure } from '../model/failures.js'
 import { answerHash, tellWorker, workerChannel, type ToPrimary, type ToWorker } from '../nodes/channel.js'
 import { lockDataFolder } from '../nodes/lock.js'
@@ -108,8 +108,6 @@ async function prepare(settings: ServeSettings, installation: Installation): Pro
     await installation.db.write((tx) => setCapacity(tx, installation.nodeId, capacityBytes))
   }
   const port = await probePort(settings)
-  if (settings.tls !== undefined && !settings.behindProxy)
-    await readCertificate(settings.tls.cert, settings.tls.key)
   if (settings.behindProxy || settings.tls !== undefined)
     return { ...settings, port, dataDir: installation.dataDir }
   const directory = join(installation.dataDir, 'tls')

@@ -6,7 +6,7 @@ import { minuteTime } from '../model/times.js'
 import { normalEmail } from '../service/accounts.js'
 import { COMMAND_LINE } from '../service/journal.js'
 import { tokens } from '../service/tokens.js'
-import { seconds } from './apps.js'
+import { wholeNumber } from './arguments.js'
 import { withInstallation } from './context.js'
 import { leaf } from './leaf.js'
 import { print } from './output.js'
@@ -20,7 +20,8 @@ export function addTokenCommands(program: Command): void {
     .option('--app <client-id>', 'the application it belongs to')
     .option('--lifetime <seconds>', 'its life, 0 for ever')
     .action(async (options: Record<string, string | undefined>, command: Command) => {
-      const lifetimeSeconds = options['lifetime'] === undefined ? undefined : seconds(options['lifetime'])
+      const lifetimeSeconds =
+        options['lifetime'] === undefined ? undefined : wholeNumber(options['lifetime'], 'seconds')
       await withInstallation(command, async (context) => {
         const issued = await context.write((tx) =>
           tokens(context.deps).issue(tx, COMMAND_LINE, {

@@ -5,6 +5,7 @@ import { Failure } from '../model/failures.js'
 import { accounts } from '../service/accounts.js'
 import { COMMAND_LINE } from '../service/journal.js'
 import { hashPassword } from '../service/passwords.js'
+import { wholeNumber } from './arguments.js'
 import { withInstallation, type Context } from './context.js'
 import { print, readPassword } from './output.js'
 import { UsageError } from './settings.js'
@@ -90,7 +91,7 @@ export function addUserCommands(program: Command): void {
 
   leaf(user, 'quota <email> <bytes|none>', 'set how much a user may keep').action(
     async (email: string, wish: string, _: unknown, command: Command) => {
-      const bytes = wish === 'none' ? null : byteCount(wish)
+      const bytes = wish === 'none' ? null : wholeNumber(wish, 'bytes')
       await withPeople(command, async (context) => {
         await context.write((tx) => accounts(context.deps).setQuota(tx, COMMAND_LINE, email, bytes))
         print(context.isJson, { email, quota: wish === 'none' ? 'none' : bytes }, () => [
@@ -109,14 +110,6 @@ async function withPeople(command: Command, body: (context: Context) => Promise<
     if (error instanceof Failure && error.kind === 'badArgs') throw new Error(error.message, { cause: error })
     throw error
   }
-}
-
-/** A number of bytes as an argument. */
-export function byteCount(text: string): number {
-  const bytes = Number(text)
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(bytes))
-    throw new UsageError(`${text} is no number of bytes`)
-  return bytes
 }
 
 function personOf(row: UserRow): { email: string; first_name: string; last_name: string } {

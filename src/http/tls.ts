@@ -33,9 +33,13 @@ export async function readCertificate(certPath: string, keyPath: string): Promis
   try {
     createSecureContext(pair)
   } catch (error) {
-    throw new Error(`${certPath} and ${keyPath} are not a certificate and its key as PEM`, { cause: error })
+    throw unusable(certPath, keyPath, error)
   }
   return pair
+}
+
+function unusable(certPath: string, keyPath: string, cause: unknown): Error {
+  return new Error(`${certPath} and ${keyPath} are not a certificate and its key as PEM`, { cause })
 }
 
 async function readPem(path: string, what: string): Promise<string> {
@@ -62,7 +66,7 @@ async function load(certPath: string, keyPath: string): Promise<Certificate | un
     if (!parsed.checkPrivateKey(createPrivateKey(key))) return undefined
     return Date.parse(parsed.validTo) - Date.now() < RENEW_BEFORE_DAYS * DAY_MS ? undefined : { cert, key }
   } catch (error) {
-    throw new Error(`${certPath} and ${keyPath} are not a certificate and its key as PEM`, { cause: error })
+    throw unusable(certPath, keyPath, error)
   }
 }
 
